@@ -121,11 +121,20 @@ class Gate:
     action: GateAction = GateAction.STOP
 
 
+class Subject(StrEnum):
+    """What a signal is about, hence which hosts must report it."""
+
+    ETCD = "etcd"
+    APISERVER = "apiserver"
+    HOST = "host"
+
+
 @dataclass(frozen=True, slots=True)
 class SignalSpec:
     """A signal that probes report: its name ends in its unit. Stale after 3 × `period_s`."""
 
     name: str
+    subject: Subject
     period_s: float
     meaning: str
 
@@ -213,6 +222,7 @@ class Plan:
     """What a run will do, complete before anything is touched.
 
     `guarded` names every host that must be armed: control plane, bystanders, load hosts.
+    `sources` names, for each signal, the hosts that must report it, and `periods_s` how often.
     `storage_notes` are the sentences about storage isolation that head plan and report.
     `deadline_s` is the worst-case end of all load, from the run's anchor.
     """
@@ -223,6 +233,8 @@ class Plan:
     baseline_s: float
     steps: tuple[Step, ...]
     guarded: tuple[str, ...]
+    sources: Mapping[str, tuple[str, ...]]
+    periods_s: Mapping[str, float]
     deadline_s: float
     namespace: str
     image: str
