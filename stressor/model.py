@@ -297,6 +297,7 @@ class StopReason(StrEnum):
     LATE_JOURNAL = "late_journal"
     DEADLINE = "deadline"
     START_FAILED = "start_failed"
+    LEFTOVERS = "leftovers"
     INTERNAL = "internal"
 
 

@@ -1,0 +1,104 @@
+"""Storage isolation: may this phase load this storage? Unknown counts as shared (design.md, rule 1).
+
+The outage that this product answers had two pools on the same two disks: a different guest device
+proves nothing. So the answer here is never "isolated" from the guest's own view; only a written
+reason lifts *unknown*, and only a disposable lab lifts *shared*.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from stressor.model import Inventory, Role, Suite
+
+
+class Isolation(StrEnum):
+    """What is known about load storage against the storage of any etcd that a run watches."""
+
+    SHARED = "shared"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """What a path stands on, by the host's own word: the device number and the source that
+    /proc/self/mountinfo names. Two mounts of one device, or of one named source, are shared."""
+
+    device: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One pair of load storage and etcd, and what is known of it."""
+
+    load_host: str
+    etcd_host: str
+    isolation: Isolation
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Whether storage load may start: `refusals` forbid it, `notes` head the report."""
+
+    refusals: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def compare(
+    load: Mapping[str, Mount | None], etcd: Mapping[str, Mount | None]
+) -> tuple[Finding, ...]:
+    """Each load host's mount against each etcd's. A mount that could not be read is unknown."""
+    return tuple(
+        _finding(load_host, mount, etcd_host, other)
+        for load_host, mount in load.items()
+        for etcd_host, other in etcd.items()
+    )
+
+
+def judge(
+    findings: Iterable[Finding], inventory: Inventory, *, unknown_reason: str | None
+) -> Judgement:
+    """What the findings mean here. `unknown_reason` is the operator's written reason why storage
+    that cannot be compared is not shared; it never lifts a proven sharing."""
+    refusals, notes = list(_bystander_refusals(inventory)), []
+    for finding in findings:
+        pair = f"storage of load on {finding.load_host} and of etcd on {finding.etcd_host}"
+        text = f"{pair}: {finding.isolation} ({finding.why})"
+        if inventory.disposable:
+            notes.append(f"{text}; allowed because the inventory says disposable: true")
+        elif finding.isolation is Isolation.UNKNOWN and unknown_reason:
+            notes.append(f"{text}; allowed by the operator: {unknown_reason}")
+        else:
+            refusals.append(text)
+    return Judgement(tuple(refusals), tuple(notes))
+
+
+def touches_storage(suite: Suite, storage_kinds: frozenset[str]) -> bool:
+    """Whether any phase of the suite writes to storage on purpose."""
+    return any(phase.kind in storage_kinds for phase in suite.phases)
+
+
+def _bystander_refusals(inventory: Inventory) -> tuple[str, ...]:
+    if inventory.with_role(Role.BYSTANDER) or inventory.bystanders_none_reason:
+        return ()
+    return (
+        "no bystanders are listed: name the hosts of other clusters that may share storage, or "
+        'write stressor_bystanders_none: "why there are none"',
+    )
+
+
+def _finding(load_host: str, load: Mount | None, etcd_host: str, etcd: Mount | None) -> Finding:
+    if load is None or etcd is None:
+        who = load_host if load is None else etcd_host
+        why = f"the mount on {who} could not be read"
+        return Finding(load_host, etcd_host, Isolation.UNKNOWN, why)
+    if load_host == etcd_host and load.device == etcd.device:
+        why = f"same device {load.device}"
+        return Finding(load_host, etcd_host, Isolation.SHARED, why)
+    if load.source == etcd.source and not load.source.startswith("/dev/"):
+        why = f"same source {load.source} on both hosts"
+        return Finding(load_host, etcd_host, Isolation.SHARED, why)
+    why = "different guest devices may stand on the same disks"
+    return Finding(load_host, etcd_host, Isolation.UNKNOWN, why)

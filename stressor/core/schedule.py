@@ -1,0 +1,113 @@
+"""From a suite and an inventory to a plan: every step, host, source and deadline, before anything
+is touched. Pure: the run's name comes in, and all times are relative to the run's anchor."""
+
+from collections.abc import Iterable, Mapping
+
+from stressor.core.stopping import BUDGET_S
+from stressor.model import (
+    Gate,
+    Host,
+    Inventory,
+    ParamValue,
+    Phase,
+    Plan,
+    Role,
+    SignalSpec,
+    Step,
+    Subject,
+    Suite,
+)
+
+START_MARGIN_S = 60.0
+"""Between creation and the last moment at which the entry point starts load (design.md)."""
+SETTLING_S = 60.0
+"""Arming, appearing and proving, per step, at worst (limits of core.run)."""
+
+
+def plan(
+    suite: Suite,
+    inventory: Inventory,
+    *,
+    run: str,
+    image: str,
+    signals: Iterable[SignalSpec],
+    safety_gates: tuple[Gate, ...],
+    storage_notes: tuple[str, ...] = (),
+) -> Plan:
+    """The whole run as one value. `safety_gates` hold for every phase, unless the phase has gates
+    of its own on the same signal with the same action."""
+    specs = tuple(signals)
+    phases = suite.phases
+    steps = tuple(
+        _step(index, phase, params, safety_gates)
+        for index, (phase, params) in enumerate((p, s) for p in phases for s in p.steps)
+    )
+    guarded = guarded_hosts(inventory, (n for step in steps for n in step.nodes))
+    return Plan(
+        run=run,
+        cluster=inventory.cluster,
+        suite=suite.name,
+        baseline_s=suite.baseline_s,
+        steps=steps,
+        guarded=guarded,
+        sources=sources(specs, inventory, guarded),
+        periods_s={spec.name: spec.period_s for spec in specs},
+        deadline_s=worst_case_end_s(suite.baseline_s, steps),
+        namespace=f"stressor-{run}",
+        image=image,
+        storage_notes=storage_notes,
+    )
+
+
+def guarded_hosts(inventory: Inventory, load_nodes: Iterable[str]) -> tuple[str, ...]:
+    """Control plane, bystanders and load hosts, in inventory order (I1)."""
+    wanted = set(load_nodes)
+    for role in (Role.CONTROL_PLANE, Role.BYSTANDER):
+        wanted |= {host.name for host in inventory.with_role(role)}
+    return tuple(host.name for host in inventory.hosts if host.name in wanted)
+
+
+def sources(
+    signals: Iterable[SignalSpec], inventory: Inventory, guarded: tuple[str, ...]
+) -> Mapping[str, tuple[str, ...]]:
+    """For each signal the guarded hosts that must report it."""
+    hosts = [host for host in inventory.hosts if host.name in guarded]
+    return {
+        spec.name: tuple(h.name for h in hosts if _reports(h, spec.subject)) for spec in signals
+    }
+
+
+def worst_case_end_s(baseline_s: float, steps: Iterable[Step]) -> float:
+    """When the last load is gone at the latest, seconds from the run's anchor: guards and host
+    timers are armed for this moment (I2)."""
+    spans = (SETTLING_S + step.deadline_s + step.cool_down_s for step in steps)
+    return SETTLING_S + baseline_s + sum(spans) + BUDGET_S
+
+
+def _reports(host: Host, subject: Subject) -> bool:
+    match subject:
+        case Subject.ETCD:
+            return host.etcd_metrics_url is not None
+        case Subject.APISERVER:
+            return host.apiserver_url is not None
+        case Subject.HOST:
+            return True
+
+
+def _step(
+    index: int, phase: Phase, params: Mapping[str, ParamValue], safety_gates: tuple[Gate, ...]
+) -> Step:
+    own = {(gate.signal, gate.action) for gate in phase.gates}
+    added = tuple(g for g in safety_gates if (g.signal, g.action) not in own)
+    return Step(
+        index=index,
+        phase=phase.name,
+        kind=phase.kind,
+        nodes=phase.nodes,
+        params={**phase.params, **params},
+        warm_up_s=phase.warm_up_s,
+        hold_s=phase.hold_s,
+        cool_down_s=phase.cool_down_s,
+        deadline_s=phase.deadline_s,
+        gates=(*phase.gates, *added),
+    )
