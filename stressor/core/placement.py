@@ -1,4 +1,4 @@
-"""Storage isolation: may this phase load this storage? Unknown counts as shared (design.md, rule 1).
+"""Storage isolation: may this phase load this storage? Unknown counts as shared.
 
 The outage that this product answers had two pools on the same two disks: a different guest device
 proves nothing. So the answer here is never "isolated" from the guest's own view; only a written

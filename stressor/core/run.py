@@ -1,7 +1,7 @@
 """The decider: `step(state, event) -> (state, effects)`, pure (I9).
 
 A run goes arming → baseline → for each step: starting → appearing → loading → proving → cooling →
-cleaning → ended. Anything wrong leads to `core.stopping`, from which no way leads back to load (I3).
+cleaning → ended. Anything wrong leads to `core.stopping`, and no way leads back to load (I3).
 Times are seconds of the run's clock and come in with the events.
 """
 
@@ -31,7 +31,7 @@ ARMING_LIMIT_S = 45.0
 """Two tries of a 15 s handshake and a round trip each: more is an unreachable host."""
 APPEARING_LIMIT_S = 45.0
 """Jobs that show no process on their host this long after creation have failed to start. Image
-pulls do not count: images are present before a run. A late kubelet took 30 s at most (notes/lab)."""
+pulls do not count: images are present before a run. A late kubelet took up to 30 s."""
 SILENCE_LIMIT_S = 3.0
 """Three unanswered 1 Hz beats: a frozen peer was seen after 3.9 s by TCP keepalives at best."""
 LATENESS_LIMIT_S = 1.0
