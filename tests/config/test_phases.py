@@ -1,4 +1,4 @@
-"""Phase files: what a good one means, and that a bad one tells all its mistakes with their lines."""
+"""Phase files: what a good one means, and that a bad one tells every mistake with its line."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
