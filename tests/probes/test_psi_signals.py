@@ -45,6 +45,11 @@ def test_no_stall_is_zero_and_a_full_stall_is_one() -> None:
     assert samples["psi_io_some_ratio"].value == 0.0
 
 
+def test_a_file_that_became_unreadable_is_unknown() -> None:
+    after = replace(BEFORE, boot_s=101.0, io_full_us=None)
+    assert ratios(BEFORE, after)["psi_io_full_ratio"].value is None
+
+
 def test_an_unreadable_file_is_unknown_and_leaves_the_others() -> None:
     before = parse({"cpu": TEXTS["cpu"], "io": ""}, boot_s=1.0)
     after = replace(before, boot_s=2.0)

@@ -1,0 +1,22 @@
+"""What a workload's pod may use on its node."""
+
+from dataclasses import dataclass
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """Requests and limits of one load container.
+
+    Requests are small on purpose: they are the load's weight against everything else on the node,
+    and load should lose. `scratch_bytes` bounds the run's emptyDir. `host_path` is an existing
+    directory of the node, mounted at /scratch, that uid 65534 may write to.
+    """
+
+    cpu_limit_cores: float = 1.0
+    cpu_request_cores: float = 0.05
+    memory_limit_bytes: int = 256 * MIB
+    memory_request_bytes: int = 32 * MIB
+    scratch_bytes: int = 16 * MIB
+    host_path: str | None = None
