@@ -1,4 +1,4 @@
-"""The clocks of a run: boot time for every duration, wall time only where other machines read it."""
+"""The clocks of a run: boot time for durations, wall time only where other machines read it."""
 
 import time
 from dataclasses import dataclass

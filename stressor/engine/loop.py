@@ -60,6 +60,7 @@ class Loop:
 
     def run(self) -> int:
         """Run to the end; the exit code of the run's Finish effect."""
+        self._due_s = self.clock.now_s()
         state, effects = begin(self.plan)
         code = self._carry_out(effects)
         while code is None:
@@ -83,7 +84,7 @@ class Loop:
     def _tick(self) -> ev.Event:
         now_s = self.clock.now_s()
         lateness_s = max(0.0, now_s - self._due_s)
-        self._due_s = max(self._due_s, now_s) + TICK_S - min(lateness_s, TICK_S)
+        self._due_s = (self._due_s if lateness_s < TICK_S else now_s) + TICK_S
         if self.journal.oldest_unwritten_age_s(now_s) > JOURNAL_LIMIT_S:
             why = f"the journal could not be written for {JOURNAL_LIMIT_S:g} s"
             return ev.StopRequested(now_s, StopReason.LATE_JOURNAL, why)

@@ -1,0 +1,21 @@
+"""What a guard says, as events: sequence numbers are matched, PSI totals differenced, survivors
+gathered until their proof line. Pure but for what it remembers of one host."""
+
+from dataclasses import dataclass, field
+
+from stressor.core import events as ev
+from stressor.guard import protocol
+from stressor.model import HostProof, Survivor
+from stressor.probes import psi
+
+Asked = tuple[str, float] | None
+
+
+@dataclass(slots=True)
+class Reports:
+    """The translator of one host's guard."""
+
+    host: str
+    _totals: protocol.GuardSample | None = field(default=None, init=False)
+    _survivors: dict[int, list[Survivor]] = field(default_factory=dict, init=False)
+    _killed_s: dict[int, float] = field(default_factory=dict, init=False)
