@@ -42,6 +42,8 @@ from stressor.model import (
     SignalSpec,
     Suite,
 )
+from stressor.probes import SIGNALS
+from stressor.workloads import WORKLOADS
 
 LOAD_ROLES = (Role.CONTROL_PLANE, Role.WORKER)
 """Where load may be placed. Bystanders carry none: they belong to other clusters."""
@@ -64,8 +66,8 @@ def load_suite(
     path: Path,
     *,
     inventory: Inventory | None,
-    signals: Iterable[SignalSpec],
-    workloads: Iterable[Workload],
+    signals: Iterable[SignalSpec] = SIGNALS,
+    workloads: Iterable[Workload] = WORKLOADS,
 ) -> Suite:
     """The suite in the file at `path`, its nodes chosen from `inventory`.
 
@@ -203,11 +205,12 @@ class _Check:
             if not isinstance(step, dict):
                 continue
             for text in workload.mistakes(_scalars({**params, **step})):
-                named = next((key for key in step if f"`{key}`" in text), None)
+                said = text.split(" (", 1)[0]
+                named = next((key for key in step if f"`{key}`" in said), None)
                 if named is not None:
                     yield self._at((*place, "steps", index, named), text)
                     continue
-                named = next((key for key in params if f"`{key}`" in text), "")
+                named = next((key for key in params if f"`{key}`" in said), "")
                 yield self._at((*place, "params", named), text)
 
     def _placement(self, place: Place, placement: object) -> Iterator[Mistake]:
