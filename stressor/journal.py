@@ -145,18 +145,17 @@ class JournalWriter:
         """Why nothing is written any more, or None."""
         return self._failure
 
-    def append(self, kind: str, t: float, data: object) -> bool:
-        """Queue one record, without waiting. False when it was dropped, which is counted. Raises
+    def append(self, kind: str, t: float, data: object) -> None:
+        """Queue one record, without waiting; where that is impossible, count it as dropped. Raises
         JournalError when `data` cannot be encoded or is no record."""
         line = _dump({"t": encode(t), "kind": kind, "data": _as_dict(data)})
         with self._changed:
             if self._closing or self._failure or len(self._waiting) >= self._limit:
                 self._dropped += 1
-                return False
+                return
             self._waiting.append((self._clock(), line))
             self._appended += 1
             self._changed.notify_all()
-        return True
 
     def oldest_unwritten_age_s(self, now_s: float) -> float:
         """How long the oldest record that is not yet on disk has waited; 0 when all are. `now_s`

@@ -1,0 +1,61 @@
+"""Plain text for any terminal, pager or phone: printable ASCII, at most 80 columns.
+
+What hosts and tools said is hostile until it went through here: control characters would move the
+cursor, and other letters may not exist where this is read.
+"""
+
+import textwrap
+from datetime import UTC, datetime
+
+WIDTH = 80
+RULE = "-" * 62
+
+
+def ascii_only(text: str) -> str:
+    """The text with everything but printable ASCII escaped, on one line."""
+    flat = " ".join(text.splitlines())
+    shown = flat.encode("ascii", "backslashreplace").decode("ascii")
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in shown)
+
+
+def row(label: str, text: str) -> list[str]:
+    """A label of up to nine columns and its text, wrapped below itself."""
+    lines = textwrap.wrap(
+        ascii_only(text),
+        WIDTH,
+        initial_indent=f"{label:<9} ",
+        subsequent_indent=" " * 10,
+        break_on_hyphens=False,
+    )
+    return lines or [label]
+
+
+def item(text: str, indent: int = 2) -> list[str]:
+    """An indented line, wrapped with a deeper indent."""
+    return textwrap.wrap(
+        ascii_only(text),
+        WIDTH,
+        initial_indent=" " * indent,
+        subsequent_indent=" " * (indent + 4),
+        break_on_hyphens=False,
+    )
+
+
+def number(value: float | None) -> str:
+    """Four digits at most; `?` for unknown, which is never a zero (I4)."""
+    return "?" if value is None else f"{value:.4g}"
+
+
+def seconds(value: float | None) -> str:
+    """A time since the anchor or a span: `12.34 s`; `?` for unknown."""
+    return "?" if value is None else f"{value:.2f} s"
+
+
+def moment(unix_s: float | None) -> str:
+    """A wall-clock time in UTC, to the second; `?` for unknown."""
+    if unix_s is None:
+        return "?"
+    try:
+        return datetime.fromtimestamp(unix_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (ValueError, OverflowError, OSError):
+        return "?"
