@@ -1,0 +1,103 @@
+"""The generated ssh_config of one route: nothing of the user's or the machine's own is read.
+
+ssh_config(5) gives the meaning of each option. No name look-ups, no prompt, no agent, no other key
+than the route's; host keys are checked against a generated known_hosts under an alias a hop, so
+that hashed names and ports play no part.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from stressor.model import Route
+from stressor.remote.base import UnreachableReason
+from stressor.remote.fault import Fault
+from stressor.remote.trust import Trust
+
+TARGET = "stressor-target"
+
+KEX_ALGORITHMS = (
+    "curve25519-sha256",
+    "curve25519-sha256@libssh.org",
+    "ecdh-sha2-nistp256",
+    "ecdh-sha2-nistp384",
+    "ecdh-sha2-nistp521",
+    "diffie-hellman-group16-sha512",
+    "diffie-hellman-group14-sha256",
+)
+"""Fast ones first, and no post-quantum hybrid: OpenSSH 9.2's default, sntrup761x25519, took 118 ms
+of client CPU where curve25519 took 16 (measured; at 200 hosts a cold fan-out took 14 s, not 4)."""
+
+_OPTIONS: Mapping[str, str] = {
+    "BatchMode": "yes",
+    "StrictHostKeyChecking": "yes",
+    "GlobalKnownHostsFile": "/dev/null",
+    "UpdateHostKeys": "no",
+    "CheckHostIP": "no",
+    "VerifyHostKeyDNS": "no",
+    "CanonicalizeHostname": "no",
+    "IdentitiesOnly": "yes",
+    "IdentityAgent": "none",
+    "PreferredAuthentications": "publickey",
+    "PasswordAuthentication": "no",
+    "KbdInteractiveAuthentication": "no",
+    "GSSAPIAuthentication": "no",
+    "HostbasedAuthentication": "no",
+    "ForwardAgent": "no",
+    "ForwardX11": "no",
+    "PermitLocalCommand": "no",
+    "ControlMaster": "no",
+    "ConnectionAttempts": "1",
+    "ServerAliveInterval": "1",
+    "ServerAliveCountMax": "3",
+    "RequestTTY": "no",
+    "EscapeChar": "none",
+    "LogLevel": "VERBOSE",
+    "KexAlgorithms": ",".join(KEX_ALGORITHMS),
+}
+
+_PLAIN = re.compile(r"[^\"\\\x00-\x1f\x7f]+")
+
+
+def alias(index: int, count: int) -> str:
+    """The name of a hop in the generated files; the last one is the host itself."""
+    return TARGET if index == count - 1 else f"stressor-hop-{index}"
+
+
+def config_text(hops: tuple[Route, ...], folder: Path) -> str:
+    """The ssh_config of a route. Raises Fault PROTOCOL for values that no config can hold."""
+    common = "".join(f"  {name} {value}\n" for name, value in _OPTIONS.items())
+    known = f"  UserKnownHostsFile {_quoted(str(folder / 'known_hosts'))}\n"
+    blocks = [_block(hops, index) for index in range(len(hops))]
+    return "".join(blocks) + "Host *\n" + common + known
+
+
+def known_hosts_text(trusts: tuple[Trust, ...]) -> str:
+    """The known_hosts file that vouches for each hop under its alias."""
+    lines: list[str] = []
+    for index, trust in enumerate(trusts):
+        name = alias(index, len(trusts))
+        lines += [f"{name} {key.kind} {key.blob}\n" for key in trust.keys]
+        lines += [f"@revoked {name} {key.kind} {key.blob}\n" for key in trust.revoked]
+    return "".join(lines)
+
+
+def _block(hops: tuple[Route, ...], index: int) -> str:
+    hop, name = hops[index], alias(index, len(hops))
+    key = "none" if hop.key_path is None else _quoted(hop.key_path)
+    values = {
+        "HostName": hop.address,
+        "Port": str(hop.port),
+        "User": _quoted(hop.user),
+        "HostKeyAlias": name,
+        "IdentityFile": key,
+        "ProxyJump": alias(index - 1, len(hops)) if index else "none",
+    }
+    return f"Host {name}\n" + "".join(f"  {option} {value}\n" for option, value in values.items())
+
+
+def _quoted(value: str) -> str:
+    if not _PLAIN.fullmatch(value):
+        detail = f"{value!r} cannot be written into an ssh_config"
+        raise Fault(UnreachableReason.PROTOCOL, detail)
+    return '"' + value.replace("%", "%%") + '"'
