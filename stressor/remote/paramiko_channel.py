@@ -15,7 +15,8 @@ from stressor.remote.deadline import Deadline
 from stressor.remote.fault import Fault
 from stressor.remote.lines import LineBuffer, encode_line, require_room
 from stressor.remote.paramiko_dial import Link
-from stressor.remote.paramiko_events import News, Readable
+from stressor.remote.paramiko_events import News
+from stressor.remote.readable import Readable
 
 _CHUNK_BYTES = 65536
 _SENDING_POLL_S = 0.005
