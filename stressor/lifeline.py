@@ -190,7 +190,6 @@ def _replace_file(path: Path, data: bytes) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with open(fd, "wb") as file:
-        os.fchmod(fd, 0o600)
         file.write(data)
         file.flush()
         os.fsync(fd)

@@ -184,6 +184,9 @@ def test_each_mistake_is_told_once_with_its_line(
         ("suite: a\n  b: c\n", ":2: not valid YAML: mapping values are not allowed here"),
         ("suite: a\x01b\n", ":1: not valid YAML: special characters are not allowed"),
         ("a: 1\n---\nb: 2\n", ":2: not valid YAML: but found another document"),
+        ("suite: &s demo\nbaseline: *s\n", ":2: alias `*s`: write the value out"),
+        ("suite: demo\n<<: {baseline: 5s}\n", ":1: missing `phases`"),
+        ("<<: {baseline: 5s}\n", ":1: merge keys and keys that are not text are not read"),
         ("- 1\n", ":1: the file must be a mapping of names to values"),
     ],
 )

@@ -178,6 +178,14 @@ def test_a_start_that_made_no_job_needs_no_abort_and_one_that_made_some_does() -
     assert told(1) == "stressor abort"
 
 
+def test_an_abort_that_suspended_its_jobs_leaves_them_to_be_cleaned_up() -> None:
+    suspended = event(ev.CleanupDone(16.0, True, "2 jobs suspended"))
+    report = fold(journal([*aborted(), suspended]))
+    assert report.cleanup is not None
+    assert report.cleanup.ok
+    assert report.next_command == "stressor cleanup --run 7f3a"
+
+
 def test_a_load_with_no_known_host_is_not_proven() -> None:
     bare = journal([effect(6.1, fx.StartLoad(STEP, 6.1)), effect(7.0, fx.Finish(0, "pass"))])
     assert fold(bare).next_command == "stressor abort"
