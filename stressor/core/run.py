@@ -11,14 +11,18 @@ from typing import assert_never
 from stressor.core import effects as fx
 from stressor.core import events as ev
 from stressor.core import stopping
+from stressor.core.schedule import flaws
 from stressor.core.state import STOPPED, RunState, Stage
 from stressor.core.thresholds import breach, observe, watches
 from stressor.core.verdict import merge
 from stressor.model import (
     PROVEN,
     Breach,
+    Gate,
     GateAction,
     HostProof,
+    HostState,
+    LoadResult,
     Plan,
     Sample,
     StopReason,
@@ -29,6 +33,9 @@ Decision = tuple[RunState, tuple[fx.Effect, ...]]
 
 ARMING_LIMIT_S = 45.0
 """Two tries of a 15 s handshake and a round trip each: more is an unreachable host."""
+STARTING_LIMIT_S = 30.0
+"""A start is void after 2 s; then each of its API requests is given up within its own time-out.
+Longer without a word, and whoever carries it out is lost."""
 APPEARING_LIMIT_S = 45.0
 """Jobs that show no process on their host this long after creation have failed to start. Image
 pulls do not count: images are present before a run. A late kubelet took up to 30 s."""
@@ -42,8 +49,13 @@ LOOK_PERIOD_S = 1.0
 
 
 def begin(plan: Plan) -> Decision:
-    """The first state of a run at its time 0, and the order to arm."""
-    return RunState(plan, Stage.ARMING, 0.0), (fx.ArmGuards(plan.guarded),)
+    """The first state of a run at its time 0, and the order to arm; a plan that could not be
+    watched or stopped ends there."""
+    state = RunState(plan, Stage.ARMING, 0.0)
+    found = flaws(plan)
+    if found:
+        return stopping.refuse(state, 0.0, "; ".join(found))
+    return state, (fx.ArmGuards(plan.guarded),)
 
 
 def step(state: RunState, event: ev.Event) -> Decision:
@@ -115,14 +127,14 @@ def _guard(
 def _armed(state: RunState, event: ev.GuardArmed) -> Decision:
     state = _acknowledged(state, event.host, event.at_s)
     state = replace(state, armed=state.armed | {event.host})
-    if state.stage is not Stage.ARMING or state.armed < frozenset(state.plan.guarded):
+    if state.stage is not Stage.ARMING or not state.armed >= frozenset(state.plan.guarded):
         return state, ()
-    return _watch_step(_enter(state, Stage.BASELINE, event.at_s), event.at_s), ()
+    state = _enter(state, Stage.BASELINE, event.at_s)
+    return _watch(state, state.step.gates, event.at_s), ()
 
 
-def _watch_step(state: RunState, at_s: float) -> RunState:
+def _watch(state: RunState, gates: tuple[Gate, ...], at_s: float) -> RunState:
     sources, periods_s = dict(state.plan.sources), dict(state.plan.periods_s)
-    gates = state.step.gates
     return replace(state, watches=watches(gates, sources, periods_s, at_s, state.watches))
 
 
@@ -185,11 +197,11 @@ def _advance(state: RunState, at_s: float) -> Decision:
             return stopping.stop(state, at_s, StopReason.GUARD_LOST, why)
         case Stage.BASELINE if elapsed_s >= state.plan.baseline_s and _all_measured(state):
             return _start(state, at_s)
-        case Stage.APPEARING | Stage.LOADING:
+        case Stage.STARTING | Stage.APPEARING | Stage.LOADING:
             return _supervise(state, at_s)
         case Stage.PROVING:
             return _prove_again(state, at_s)
-        case Stage.COOLING if elapsed_s >= state.step.cool_down_s:
+        case Stage.COOLING if elapsed_s >= state.step.cool_down_s and _all_measured(state):
             return _next(state, at_s)
         case _:
             return state, ()
@@ -207,18 +219,24 @@ def _all_measured(state: RunState) -> bool:
 def _start(state: RunState, at_s: float) -> Decision:
     state = replace(_enter(state, Stage.STARTING, at_s), started=True, seen=frozenset())
     state = replace(state, finished=(), proofs={}, load_since_s=at_s, looked_s=None)
-    return _watch_step(state, at_s), (fx.StartLoad(state.step, at_s),)
+    state = replace(state, arrivals_until_s=at_s + stopping.START_BY_S)
+    return _watch(state, state.step.gates, at_s), (fx.StartLoad(state.step, at_s),)
 
 
 def _supervise(state: RunState, at_s: float) -> Decision:
-    running_s = at_s - (state.load_since_s or at_s)
-    if running_s > state.step.deadline_s:
+    elapsed_s = at_s - state.stage_since_s
+    if state.load_since_s is not None and at_s - state.load_since_s > state.step.deadline_s:
         why = f"phase {state.step.phase} is past its deadline of {state.step.deadline_s:g} s"
         return stopping.stop(state, at_s, StopReason.DEADLINE, why)
-    missing = frozenset(state.step.nodes) - state.seen
-    if state.stage is Stage.APPEARING and at_s - state.stage_since_s > APPEARING_LIMIT_S:
+    if state.stage is Stage.STARTING and elapsed_s > STARTING_LIMIT_S:
+        why = f"nobody said within {STARTING_LIMIT_S:.0f} s whether Jobs were created"
+        return stopping.stop(state, at_s, StopReason.START_FAILED, why)
+    if state.stage is Stage.APPEARING and elapsed_s > APPEARING_LIMIT_S:
+        missing = frozenset(state.step.nodes) - state.seen
         why = f"no load process appeared on {', '.join(sorted(missing))}"
         return stopping.stop(state, at_s, StopReason.START_FAILED, why)
+    if state.stage is Stage.STARTING:
+        return state, ()
     if state.looked_s is not None and at_s - state.looked_s < LOOK_PERIOD_S:
         return state, ()
     return replace(state, looked_s=at_s), (fx.WatchLoad(state.step.nodes),)
@@ -227,15 +245,16 @@ def _supervise(state: RunState, at_s: float) -> Decision:
 def _load(
     state: RunState, event: ev.LoadCreated | ev.StartDropped | ev.LoadSeen | ev.LoadFinished
 ) -> Decision:
+    ours = isinstance(event, ev.LoadSeen) or event.step == state.step.index
     match event:
-        case ev.LoadCreated() if state.stage is Stage.STARTING:
-            return _enter(state, Stage.APPEARING, event.at_s), ()
-        case ev.StartDropped() if state.stage is Stage.STARTING:
+        case ev.LoadCreated() if state.stage is Stage.STARTING and ours:
+            return _conclude(_enter(state, Stage.APPEARING, event.at_s), event.at_s)
+        case ev.StartDropped() if state.stage is Stage.STARTING and ours:
             return stopping.dropped(state, event)
         case ev.LoadSeen() if state.stage is Stage.APPEARING and event.processes > 0:
             return _seen(state, event)
-        case ev.LoadFinished() if event.step == state.step.index:
-            return _finished(state, event)
+        case ev.LoadFinished() if ours:
+            return _conclude(_finished(state, event.result), event.at_s)
         case _:
             return state, ()
 
@@ -243,20 +262,29 @@ def _load(
 def _seen(state: RunState, event: ev.LoadSeen) -> Decision:
     state = replace(state, seen=state.seen | {event.host})
     if state.seen >= frozenset(state.step.nodes):
-        state = _enter(state, Stage.LOADING, event.at_s)
+        state = replace(_enter(state, Stage.LOADING, event.at_s), arrivals_until_s=None)
     return state, ()
 
 
-def _finished(state: RunState, event: ev.LoadFinished) -> Decision:
-    others = tuple(r for r in state.finished if r.node != event.result.node)
-    state = replace(state, finished=(*others, event.result))
-    if {r.node for r in state.finished} < set(state.step.nodes):
+def _finished(state: RunState, result: LoadResult) -> RunState:
+    """Of two results of a node, the worse one stands."""
+    others = tuple(r for r in state.finished if r.node != result.node)
+    for old in state.finished:
+        if old.node == result.node and merge((old.verdict, result.verdict)) is old.verdict:
+            result = old
+    return replace(state, finished=(*others, result))
+
+
+def _conclude(state: RunState, at_s: float) -> Decision:
+    """On to the proof when the load of all nodes has ended by itself."""
+    if not {r.node for r in state.finished} >= set(state.step.nodes):
         return state, ()
     if state.stage not in (Stage.APPEARING, Stage.LOADING):
         return state, ()
     verdicts = tuple(_seen_verdict(state, r.node, r.verdict) for r in state.finished)
-    state = replace(state, verdicts=(*state.verdicts, merge(verdicts)), looked_s=event.at_s)
-    return _enter(state, Stage.PROVING, event.at_s), (fx.ProveClean(state.plan.guarded),)
+    state = replace(state, verdicts=(*state.verdicts, merge(verdicts)), looked_s=at_s)
+    state = replace(state, proofs_since_s=at_s, arrivals_until_s=None)
+    return _enter(state, Stage.PROVING, at_s), (fx.ProveClean(state.plan.guarded),)
 
 
 def _seen_verdict(state: RunState, node: str, verdict: Verdict) -> Verdict:
@@ -265,12 +293,22 @@ def _seen_verdict(state: RunState, node: str, verdict: Verdict) -> Verdict:
 
 
 def _proven(state: RunState, proof: HostProof, at_s: float) -> Decision:
-    if state.stage is not Stage.PROVING:
+    if state.stage is Stage.COOLING and proof.state is HostState.SURVIVORS:
+        why = f"load was found on {proof.host} after its proof of death"
+        return stopping.stop(state, at_s, StopReason.LEFTOVERS, why)
+    if state.stage is not Stage.PROVING or not state.counts(proof, at_s):
         return state, ()
     state = replace(state, proofs={**state.proofs, proof.host: proof})
     if state.unproven(state.plan.guarded):
         return state, ()
-    return _enter(state, Stage.COOLING, at_s), ()
+    return _cool(state, at_s), ()
+
+
+def _cool(state: RunState, at_s: float) -> RunState:
+    """The next step's gates are watched from here on, so that they have good values before it."""
+    upcoming = state.plan.steps[state.step_index + 1 : state.step_index + 2]
+    gates = dict.fromkeys((*state.step.gates, *(g for step in upcoming for g in step.gates)))
+    return _watch(_enter(state, Stage.COOLING, at_s), tuple(gates), at_s)
 
 
 def _prove_again(state: RunState, at_s: float) -> Decision:

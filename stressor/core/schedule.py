@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from stressor.core.stopping import BUDGET_S
 from stressor.model import (
     Gate,
+    GateAction,
     Host,
     Inventory,
     ParamValue,
@@ -82,6 +83,40 @@ def worst_case_end_s(baseline_s: float, steps: Iterable[Step]) -> float:
     timers are armed for this moment (I2)."""
     spans = (SETTLING_S + step.deadline_s + step.cool_down_s for step in steps)
     return SETTLING_S + baseline_s + sum(spans) + BUDGET_S
+
+
+def flaws(plan: Plan) -> tuple[str, ...]:
+    """Why load of this plan could not be watched or stopped (I1); empty for a sound plan. A plan
+    may come from a file, so it is judged again before a run touches anything."""
+    if not plan.steps:
+        return ("the plan has no steps",)
+    return tuple(
+        f"step {position} ({step.phase}): {flaw}"
+        for position, step in enumerate(plan.steps)
+        for flaw in (*_step_flaws(plan, position, step), *_gate_flaws(plan, step))
+    )
+
+
+def _step_flaws(plan: Plan, position: int, step: Step) -> Iterable[str]:
+    if step.index != position:
+        yield f"its index is {step.index}"
+    if not step.nodes:
+        yield "it has no nodes"
+    for node in step.nodes:
+        if node not in plan.guarded:
+            yield f"{node} is to carry load, but is not guarded"
+
+
+def _gate_flaws(plan: Plan, step: Step) -> Iterable[str]:
+    stops = [gate for gate in step.gates if gate.action is GateAction.STOP]
+    if not stops:
+        yield "no gate can stop it"
+    for gate in stops:
+        if not plan.sources.get(gate.signal):
+            yield f"no host reports {gate.signal}, on which a stopping gate hangs"
+    for gate in step.gates:
+        if plan.sources.get(gate.signal) and gate.signal not in plan.periods_s:
+            yield f"nothing says how often {gate.signal} is reported"
 
 
 def _reports(host: Host, subject: Subject) -> bool:

@@ -23,6 +23,9 @@ class Stage(StrEnum):
     ENDED = "ended"
 
 
+ORDER_SLACK_S = 0.01
+"""Rounding of `took_s` in reports; far below any two orders to one host."""
+
 STOPPED = frozenset({Stage.ABORTING, Stage.CLEANING, Stage.ENDED})
 
 
@@ -41,7 +44,9 @@ class RunState:
 
     `started` is true from the moment a StartLoad was issued: from then on nobody can know without
     proof that no load exists. `seen` are the nodes of the current step whose guard saw the load,
-    `finished` the results of the current step, `verdicts` those of all steps so far.
+    `finished` the results of the current step, `verdicts` those of all steps so far. Proofs ordered
+    before `proofs_since_s` say nothing of the load in question. Until `arrivals_until_s` (None: all
+    of it was seen, or none was created) load that was ordered may still appear on its hosts.
     """
 
     plan: Plan
@@ -59,6 +64,8 @@ class RunState:
     finished: tuple[LoadResult, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
     proofs: Mapping[str, HostProof] = field(default_factory=dict)
+    proofs_since_s: float = 0.0
+    arrivals_until_s: float | None = None
     kill_acked: frozenset[str] = frozenset()
     cold_s: Mapping[str, float] = field(default_factory=dict)
     stop: Stop | None = None
@@ -67,6 +74,15 @@ class RunState:
     def step(self) -> Step:
         """The step that is running or comes next."""
         return self.plan.steps[min(self.step_index, len(self.plan.steps) - 1)]
+
+    def counts(self, proof: HostProof, at_s: float) -> bool:
+        """Whether a proof that arrived at `at_s` is evidence on the load in question: bad news
+        always is, good news only as an answer to an order that was given late enough."""
+        if proof.state not in PROVEN:
+            return True
+        if proof.took_s is None:
+            return False
+        return at_s - proof.took_s >= self.proofs_since_s - ORDER_SLACK_S
 
     def unproven(self, hosts: tuple[str, ...]) -> tuple[str, ...]:
         """Those of `hosts` without proof that their load is dead (I5)."""

@@ -26,6 +26,9 @@ COLD_AGAIN_S = 8.0
 """Between two cold tries: a try has 7 s of its own."""
 BUDGET_S = 30.0
 """After this the verdict is given with what is known; `stressor abort` may be repeated."""
+START_BY_S = 62.0
+"""A start is void 2 s after its order, and the entry point refuses to start load 60 s after the
+creation of its Job (design.md): until then, a host that is clean may still receive load."""
 CLEANING_LIMIT_S = 40.0
 """The clean-up child has its own, shorter budget; this only bounds a child that cannot be ended."""
 
@@ -33,14 +36,21 @@ CLEANING_LIMIT_S = 40.0
 def stop(
     state: RunState, at_s: float, reason: StopReason, detail: str, breach: Breach | None = None
 ) -> Decision:
-    """Stop the run for `reason`. Before any start effect: refuse. Afterwards: kill and prove."""
+    """Stop the run for `reason`. Before any start effect: refuse. Afterwards: kill and prove.
+
+    Where load may still arrive, the API side is asked at once to hold it back; the proof waits
+    for its last possible moment all the same, because the API may be dead.
+    """
     if state.stop is not None:
         return state, ()
     state = replace(state, stop=Stop(at_s, reason, detail))
     if not state.started:
         return _refuse(state, at_s, int(refusal_code(reason)), detail)
-    state = replace(state, stage=Stage.ABORTING, stage_since_s=at_s, proofs={})
-    return state, (fx.StopLoad(reason, detail, breach),)
+    state = replace(state, stage=Stage.ABORTING, stage_since_s=at_s)
+    state = replace(state, proofs={}, proofs_since_s=at_s)
+    early = state.arrivals_until_s is not None
+    hold_back = (fx.CleanUp(suspend_only=True),) if early else ()
+    return state, (fx.StopLoad(reason, detail, breach), *hold_back)
 
 
 def breached(state: RunState, at_s: float, breach: Breach) -> Decision:
@@ -52,7 +62,7 @@ def breached(state: RunState, at_s: float, breach: Breach) -> Decision:
 def dropped(state: RunState, event: ev.StartDropped) -> Decision:
     """A start was not carried out. If no Job of this run ever existed, that is a refusal."""
     first = state.step_index == 0 and event.created == 0
-    state = replace(state, started=not first)
+    state = replace(_none_created(state, event), started=not first)
     return stop(state, event.at_s, StopReason.START_FAILED, f"load not started: {event.reason}")
 
 
@@ -72,26 +82,40 @@ def step(state: RunState, event: ev.Event) -> Decision:
     """
     match event:
         case ev.GuardAcknowledged(verb="kill"):
-            return replace(state, kill_acked=state.kill_acked | {event.host}), ()
+            state = replace(state, kill_acked=state.kill_acked | {event.host})
         case ev.HostProven():
-            return _settle(_note(state, event.proof), event.at_s)
-        case ev.Tick() if state.stage is Stage.ABORTING:
-            return _press(state, event.at_s)
-        case ev.Tick() if event.at_s - state.stage_since_s > CLEANING_LIMIT_S:
-            return finish(state, event.at_s)
-        case ev.Tick() if state.stop is None:
-            return state, (fx.Beat(),)
+            state = _note(state, event.proof, event.at_s)
+        case ev.StartDropped():
+            state = _none_created(state, event)
         case ev.CleanupDone() if state.stage is Stage.CLEANING:
             return finish(state, event.at_s)
         case _:
-            return state, ()
+            pass
+    return _onward(state, event)
 
 
 def finish(state: RunState, at_s: float) -> Decision:
-    """The end, with the exit code that the evidence allows (I5)."""
+    """The end, with the exit code that the evidence allows (I5). Guards stay on the watch where
+    anything is unproven: without a word from here they kill again, until the run's deadline."""
     code, summary = _verdict(state)
     ended = replace(state, stage=Stage.ENDED, stage_since_s=at_s)
-    return ended, (fx.Disarm(), fx.Finish(code, summary))
+    disarm = () if state.unproven(state.plan.guarded) else (fx.Disarm(),)
+    return ended, (*disarm, fx.Finish(code, summary))
+
+
+def refuse(state: RunState, at_s: float, detail: str) -> Decision:
+    """The end of a run that must not begin."""
+    return _refuse(state, at_s, int(ExitCode.REFUSED), detail)
+
+
+def _onward(state: RunState, event: ev.Event) -> Decision:
+    """Every event carries the time, so that a want of ticks cannot hold up an abort."""
+    if state.stage is Stage.ABORTING:
+        return _press(state, event.at_s)
+    if event.at_s - state.stage_since_s > CLEANING_LIMIT_S:
+        return finish(state, event.at_s)
+    beat = isinstance(event, ev.Tick) and state.stop is None
+    return state, (fx.Beat(),) if beat else ()
 
 
 def _refuse(state: RunState, at_s: float, code: int, detail: str) -> Decision:
@@ -99,9 +123,16 @@ def _refuse(state: RunState, at_s: float, code: int, detail: str) -> Decision:
     return ended, (fx.Disarm(), fx.Finish(code, f"nothing was started: {detail}"))
 
 
-def _note(state: RunState, proof: HostProof) -> RunState:
+def _none_created(state: RunState, event: ev.StartDropped) -> RunState:
+    none = event.step == state.step.index and event.created == 0
+    return replace(state, arrivals_until_s=None) if none else state
+
+
+def _note(state: RunState, proof: HostProof, at_s: float) -> RunState:
     """Newer evidence replaces older; silence never replaces proof, nor does "nothing here" replace
     what the first kill counted."""
+    if not state.counts(proof, at_s):
+        return state
     old = state.proofs.get(proof.host)
     if old is not None and old.state in PROVEN:
         silent = proof.state in (HostState.UNREACHABLE, HostState.UNVERIFIED, HostState.KEY_CHANGED)
@@ -111,23 +142,28 @@ def _note(state: RunState, proof: HostProof) -> RunState:
     return replace(state, proofs={**state.proofs, proof.host: proof})
 
 
-def _settle(state: RunState, at_s: float) -> Decision:
-    if state.stage is not Stage.ABORTING or state.unproven(state.plan.guarded):
-        return state, ()
-    return _clean(state, at_s)
-
-
 def _clean(state: RunState, at_s: float) -> Decision:
     cleaning = replace(state, stage=Stage.CLEANING, stage_since_s=at_s)
     return cleaning, (fx.CleanUp(suspend_only=True),)
 
 
 def _press(state: RunState, at_s: float) -> Decision:
-    if at_s - state.stage_since_s > BUDGET_S:
+    if state.arrivals_until_s is not None:
+        if at_s >= state.arrivals_until_s:
+            return _prove_again(state, at_s)
+    elif not state.unproven(state.plan.guarded) or at_s - state.stage_since_s > BUDGET_S:
         return _clean(state, at_s)
     hosts = tuple(h for h in state.unproven(state.plan.guarded) if _needs_cold(state, h, at_s))
     cold_s = {**state.cold_s, **dict.fromkeys(hosts, at_s)}
     return replace(state, cold_s=cold_s), tuple(fx.ColdKill(h) for h in hosts)
+
+
+def _prove_again(state: RunState, at_s: float) -> Decision:
+    """No load can arrive any more: what was clean before says nothing where it could have."""
+    hosts = tuple(h for h in state.step.nodes if h not in state.seen)
+    kept = {h: proof for h, proof in state.proofs.items() if h not in hosts}
+    state = replace(state, arrivals_until_s=None, stage_since_s=at_s)
+    return replace(state, proofs=kept, proofs_since_s=at_s), (fx.ProveClean(hosts),)
 
 
 def _needs_cold(state: RunState, host: str, at_s: float) -> bool:
@@ -139,13 +175,16 @@ def _needs_cold(state: RunState, host: str, at_s: float) -> bool:
 
 
 def _verdict(state: RunState) -> tuple[int, str]:
+    missing = state.unproven(state.plan.guarded)
+    if missing:
+        why = (
+            "load showed up after all steps had ended" if state.stop is None else state.stop.detail
+        )
+        return int(ExitCode.NOT_PROVEN_DEAD), f"NOT PROVEN DEAD on {', '.join(missing)}: {why}"
     if state.stop is None:
         verdict = merge(state.verdicts)
         return int(exit_code(verdict)), f"all steps ended by themselves: {verdict}"
-    missing = state.unproven(state.plan.guarded)
-    code = int(stop_code(state.stop.reason, proven=not missing))
-    if missing:
-        return code, f"NOT PROVEN DEAD on {', '.join(missing)}: {state.stop.detail}"
+    code = int(stop_code(state.stop.reason, proven=True))
     return code, f"stopped, every host proven clean: {state.stop.detail}"
 
 

@@ -5,6 +5,7 @@ that nobody delivers is judged too, because missing data fires like a breach (I4
 Prometheus' alerting rules (inactive, pending, firing, with a hold duration); stale is added.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -48,20 +49,23 @@ def watches(
 ) -> tuple[Watch, ...]:
     """A watch for each gate at each source that must report its signal.
 
-    A watch in `known` for the same gate and source goes on with what it has seen. Raises KeyError
-    for a gate on a signal without sources: the config layer refuses those with a line number.
+    A watch in `known` for the same gate and source goes on with what it has seen. A gate on a
+    signal without sources has no watch: `schedule.flaws` refuses plans whose stops hang on one.
     """
     old = {(watch.gate, watch.source): watch for watch in known}
     return tuple(
         old.get((gate, source), Watch(gate, source, periods_s[gate.signal], at_s))
         for gate in gates
-        for source in sources[gate.signal]
+        for source in sources.get(gate.signal, ())
     )
 
 
 def observe(watch: Watch, sample: Sample) -> Watch:
-    """The watch after `sample`. A sample without a value changes nothing: it is not good news."""
-    if sample.signal != watch.gate.signal or sample.source != watch.source or sample.value is None:
+    """The watch after `sample`. A sample without a value, or with one that compares with nothing
+    (NaN), changes nothing: it is not good news."""
+    if sample.signal != watch.gate.signal or sample.source != watch.source:
+        return watch
+    if sample.value is None or math.isnan(sample.value):
         return watch
     window = (*_within(watch, sample.at_s), (sample.at_s, sample.value))
     value = sum(v for _, v in window) if watch.gate.window_s else sample.value
@@ -81,7 +85,7 @@ def judge(watch: Watch, at_s: float) -> GateState:
         return GateState.STALE
     if watch.bad_since_s is None:
         return GateState.INACTIVE
-    held = (watch.last_good_s or at_s) - watch.bad_since_s
+    held = _newest(watch) - watch.bad_since_s
     return GateState.FIRING if held >= watch.gate.hold_s else GateState.PENDING
 
 
