@@ -71,9 +71,7 @@ class Fleet:
     connect: Callable[[Host], Remote]
     guard_argv: tuple[str, ...]
     members: dict[str, Member] = field(default_factory=dict, init=False)
-    _selector: selectors.BaseSelector = field(
-        default_factory=selectors.DefaultSelector, init=False
-    )
+    _selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector, init=False)
     _wakeup: Wakeup = field(default_factory=Wakeup.create, init=False)
     _joining: list[Member] = field(default_factory=list, init=False)
     _answered: threading.Condition = field(default_factory=threading.Condition, init=False)
@@ -110,6 +108,15 @@ class Fleet:
         with self._answered:
             self._answered.wait_for(lambda: not self._silent(hosts, asked_s), timeout=deadline_s)
         return self._silent(hosts, asked_s)
+
+    def wait_quit(self, deadline_s: float) -> None:
+        """Wait, at most so long, until every guard that was told to quit has answered."""
+        with self._answered:
+            self._answered.wait_for(self._all_quit, timeout=deadline_s)
+
+    def _all_quit(self) -> bool:
+        pending = (verb for m in self.members.values() for verb, _ in tuple(m.pending.values()))
+        return "quit" not in pending
 
     def close(self) -> None:
         """Close every channel without waiting; guards that were not told to quit will kill."""

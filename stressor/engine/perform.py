@@ -76,8 +76,8 @@ class Performer:
         self.fleet.arm(hosts, left_s=left_s, beat_s=self.plan.beat_timeout_s)
 
     def _stop(self, effect: fx.StopLoad) -> None:
-        self.fleet.order(f"kill {effect.reason}")
         self.starter.halted.set()
+        self.fleet.order(f"kill {effect.reason}")
 
     def _cold_kill(self, name: str) -> None:
         left_s = max(0.0, self.plan.deadline_s - self.clock.now_s())

@@ -2,10 +2,11 @@
 gathered until their proof line. Pure but for what it remembers of one host."""
 
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from stressor.core import events as ev
 from stressor.guard import protocol
-from stressor.model import HostProof, Survivor
+from stressor.model import Survivor
 from stressor.probes import psi
 
 Asked = tuple[str, float] | None
@@ -16,6 +17,5 @@ class Reports:
     """The translator of one host's guard."""
 
     host: str
-    _totals: protocol.GuardSample | None = field(default=None, init=False)
+    _totals: psi.PsiTotals | None = field(default=None, init=False)
     _survivors: dict[int, list[Survivor]] = field(default_factory=dict, init=False)
-    _killed_s: dict[int, float] = field(default_factory=dict, init=False)

@@ -72,6 +72,8 @@ class Results:
                 pod.namespace, pod.name, limit_bytes=LOG_LIMIT_BYTES, deadline_s=POLL_DEADLINE_S
             )
         except KubeError as error:
-            return LoadResult(node, Verdict.UNKNOWN, {}, (f"its output could not be read: {error}",))
+            return LoadResult(
+                node, Verdict.UNKNOWN, {}, (f"its output could not be read: {error}",)
+            )
         requested_s = step.warm_up_s + step.hold_s
         return workload(step.kind).parse(text, pod.exit_code, requested_s, node)

@@ -1,0 +1,5 @@
+"""`python -m stressor`."""
+
+from stressor.main import main
+
+main()

@@ -1,0 +1,171 @@
+"""`stressor abort`: the 3 a.m. verb. Plain lines, at most 64 columns, the verdict last.
+
+It needs the lifeline file and nothing else: no API, no DNS, no lock, no prompt, no journal. It may
+be repeated at any time; it never starts load.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+
+import click
+
+from stressor.cli import wiring_ssh
+from stressor.engine.sweep import Line, Sweep
+from stressor.errors import ExitCode, StressorError
+from stressor.lifeline import Lifeline, RunEntry, close_run, state_dir
+from stressor.model import PROVEN, HostProof, HostState, Survivor
+
+SUSPEND_WAIT_S = 2.0
+"""For the API's clean-up, after the kill; it never changes the verdict (design.md)."""
+WIDTH = 64
+
+
+@dataclass(slots=True)
+class Screen:
+    """Writes lines; a terminal that went away must not stop an abort."""
+
+    started_s: float
+    broken: bool = field(default=False, init=False)
+
+    def now_s(self) -> float:
+        return time.monotonic() - self.started_s
+
+    def say(self, text: str) -> None:
+        if not self.broken:
+            try:
+                print(text[:WIDTH], flush=True)
+            except OSError:
+                self.broken = True
+
+
+@click.command()
+@click.option("--cluster", help="The cluster; needed only when several are known.")
+@click.option("--run", "run_name", help="Only this run. Default: the open run, or all runs.")
+@click.option("--budget", default=60.0, show_default=True, help="Seconds until the verdict.")
+@click.option("--reason", default="operator", help="Word for the tombstones and the journal.")
+def abort(cluster: str | None, run_name: str | None, budget: float, reason: str) -> None:
+    """Stop all load of stressor now, over SSH, and prove that it is dead.
+
+    Exit 0: every host proven clean. 4: some host is unreachable or unverified. Safe to repeat.
+    """
+    screen = Screen(time.monotonic())
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    lifeline = wiring_ssh.choose_lifeline(cluster)
+    entry, run = _target(lifeline, run_name)
+    screen.say(f"ABORT  {_called(run)}  cluster {lifeline.cluster}")
+    screen.say(f"       {len(lifeline.hosts)} hosts over SSH, API not used, budget {budget:.0f} s")
+    proofs = _sweep(screen, lifeline, run, entry, reason, budget)
+    _finish(screen, lifeline, run, proofs)
+
+
+def _target(lifeline: Lifeline, run_name: str | None) -> tuple[RunEntry | None, str]:
+    entries = {entry.run: entry for entry in lifeline.runs}
+    if run_name is not None:
+        return entries.get(run_name), run_name
+    if len(lifeline.open_runs) == 1:
+        return lifeline.open_runs[0], lifeline.open_runs[0].run
+    return None, "all"
+
+
+def _called(run: str) -> str:
+    return "all runs" if run == "all" else f"run {run}"
+
+
+def _sweep(
+    screen: Screen,
+    lifeline: Lifeline,
+    run: str,
+    entry: RunEntry | None,
+    reason: str,
+    budget_s: float,
+) -> dict[str, HostProof]:
+    left_s = 0.0 if entry is None else max(0.0, entry.deadline_unix_s - time.time())
+    sweep = Sweep(wiring_ssh.cold_killer(), screen.now_s, time.sleep, budget_s)
+    silent = "no answer within the budget"
+    proofs = {
+        h.name: HostProof(h.name, HostState.UNREACHABLE, detail=silent) for h in lifeline.hosts
+    }
+    for line in sweep.run(lifeline.hosts, run, reason, left_s):
+        proofs[line.proof.host] = line.proof
+        _show(screen, line)
+    return proofs
+
+
+def _show(screen: Screen, line: Line) -> None:
+    proof = line.proof
+    screen.say(f"{line.at_s:5.1f}s {proof.host:<12.12} {proof.state:<11} {_what(proof)}")
+    for survivor in proof.survivors[:4]:
+        screen.say(f"       {'':12} {_survivor(survivor)}")
+    if not line.last:
+        screen.say(f"       {'':12} trying again ({line.attempt})")
+
+
+def _what(proof: HostProof) -> str:
+    match proof.state:
+        case HostState.CLEAN:
+            return "no load found"
+        case HostState.STOPPED:
+            return f"{proof.stopped} processes killed, none left"
+        case HostState.SURVIVORS:
+            return f"{len(proof.survivors)} outlived the kill"
+        case _:
+            return proof.detail
+
+
+def _survivor(survivor: Survivor) -> str:
+    where = f" in {survivor.wchan}" if survivor.wchan not in ("", "-", "0") else ""
+    return f"{survivor.pid} {survivor.comm} state {survivor.state}{where}"
+
+
+def _finish(screen: Screen, lifeline: Lifeline, run: str, proofs: dict[str, HostProof]) -> None:
+    unproven = tuple(p for p in proofs.values() if p.state not in PROVEN)
+    child = None if run == "all" else wiring_ssh.start_suspend(run)
+    if child is not None:
+        _await_suspend(screen, child)
+    if not unproven and run != "all":
+        with contextlib.suppress(StressorError, OSError):
+            close_run(state_dir(os.environ), lifeline.cluster, run, time.time())
+    screen.say("-" * (WIDTH - 2))
+    code = _verdict(screen, lifeline, run, proofs, unproven)
+    screen.say(f"exit {int(code)}   {screen.now_s():.1f} s")
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+    sys.exit(int(code))
+
+
+def _await_suspend(screen: Screen, child: subprocess.Popen[bytes]) -> None:
+    try:
+        code = child.wait(SUSPEND_WAIT_S)
+    except subprocess.TimeoutExpired:
+        screen.say("api    still being asked to suspend the jobs (20 s at most)")
+        return
+    screen.say("api    jobs suspended" if code == 0 else "api    not cleaned: try cleanup later")
+
+
+def _verdict(
+    screen: Screen,
+    lifeline: Lifeline,
+    run: str,
+    proofs: dict[str, HostProof],
+    unproven: tuple[HostProof, ...],
+) -> ExitCode:
+    stopped = sum(proof.stopped for proof in proofs.values())
+    if unproven:
+        clean = len(proofs) - len(unproven)
+        screen.say(f"PARTIAL  {clean} hosts proven clean, {len(unproven)} not:")
+        for proof in unproven:
+            screen.say(f"  {proof.host:<12.12} {proof.state}: {proof.detail}")
+        screen.say("NEXT     stressor abort        (safe to repeat)")
+        return ExitCode.UNVERIFIED_HOSTS
+    if stopped:
+        screen.say(f"STOPPED  {stopped} processes; all {len(proofs)} hosts proven clean")
+    else:
+        screen.say(f"CLEAN    nothing to stop; all {len(proofs)} hosts proven clean")
+    next_run = run if run != "all" else (lifeline.runs[-1].run if lifeline.runs else "RUN")
+    screen.say(f"NEXT     stressor cleanup --run {next_run}")
+    return ExitCode.PASS

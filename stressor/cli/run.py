@@ -1,0 +1,137 @@
+"""`stressor run`: read, plan, check, and hand over to the engine."""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from stressor.cli import wiring
+from stressor.config.inventory import load_inventory
+from stressor.config.phases import load_suite
+from stressor.config.settings import settings
+from stressor.core import placement, schedule
+from stressor.engine.storage import mounts
+from stressor.errors import ConfigError, Refused
+from stressor.kube.base import Kube
+from stressor.kube.client import connect as connect_kube
+from stressor.model import Inventory, Plan, Suite
+from stressor.probes import SIGNALS
+from stressor.remote.connect import connect
+from stressor.workloads import WORKLOADS, workload
+from stressor.workloads.gates import safety_gates, slow_fsync_s
+
+ELECTION_TIMEOUT_S = 1.0
+"""etcd's default, as kubeadm leaves it."""
+API_DEADLINE_S = 10.0
+KUBELET_PODS = "/var/lib/kubelet"
+
+
+@click.command()
+@click.argument("phasefile", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--inventory", help="An Ansible inventory (YAML). Also $STRESSOR_INVENTORY.")
+@click.option("--image", help="The load image. Default: stressor_load_image of the inventory.")
+@click.option("--reason", default="", help="Why you run this; kept in the journal.")
+@click.option(
+    "--accept-unknown-storage", metavar="REASON", help="Why unknown storage is not shared."
+)
+@click.option(
+    "--election-timeout", default=ELECTION_TIMEOUT_S, show_default=True, help="etcd's, s."
+)
+@click.option("--debug-hang-after", type=float, hidden=True)
+def run(
+    phasefile: Path,
+    inventory: str | None,
+    image: str | None,
+    reason: str,
+    accept_unknown_storage: str | None,
+    election_timeout: float,
+    debug_hang_after: float | None,
+) -> None:
+    """Run PHASEFILE: guards armed first, load as Jobs, stopped over SSH when a limit breaks.
+
+    Ctrl-C aborts and verifies; from any other terminal: stressor abort.
+    """
+    chosen = settings(os.environ, inventory_flag=inventory)
+    hosts = load_inventory(chosen.inventory_path)
+    suite = load_suite(phasefile, inventory=hosts)
+    judgement = _storage(suite, hosts, accept_unknown_storage)
+    kube = connect_kube(hosts.kubeconfig_path)
+    names = _nodes(suite, hosts, kube)
+    plan = schedule.plan(
+        suite,
+        hosts,
+        run=wiring.new_run(),
+        image=_image(image, hosts),
+        signals=SIGNALS,
+        safety_gates=safety_gates(election_timeout),
+        storage_notes=judgement.notes,
+    )
+    _announce(plan)
+    slow_s = slow_fsync_s(election_timeout)
+    request = wiring.Request(plan, hosts, kube, names, slow_s, reason, debug_hang_after)
+    code = wiring.execute(request)
+    _say(f"report      stressor report {plan.run}")
+    _say(f"exit {code}")
+    sys.exit(code)
+
+
+def _storage(suite: Suite, hosts: Inventory, unknown_reason: str | None) -> placement.Judgement:
+    """Raises Refused unless storage load may start (design rule 1). Without storage load there is
+    nothing to judge."""
+    kinds = frozenset(w.KIND for w in WORKLOADS if w.touches_storage)
+    if not placement.touches_storage(suite, kinds):
+        return placement.Judgement((), ())
+    load = {
+        node: workload(phase.kind).needs({**phase.params, **step}).host_path or KUBELET_PODS
+        for phase in suite.phases
+        if phase.kind in kinds
+        for step in phase.steps
+        for node in phase.nodes
+    }
+    etcd = {host.name: host.etcd_data_dir for host in hosts.hosts if host.etcd_data_dir}
+    findings = placement.compare(
+        mounts(load, hosts.hosts, connect), mounts(etcd, hosts.hosts, connect)
+    )
+    judgement = placement.judge(findings, hosts, unknown_reason=unknown_reason)
+    for note in judgement.notes:
+        _say(f"STORAGE  {note}")
+    if judgement.refusals:
+        lines = "\n".join(f"  {refusal}" for refusal in judgement.refusals)
+        raise Refused(f"REFUSED: storage load beside an etcd. Nothing was started.\n{lines}")
+    return judgement
+
+
+def _nodes(suite: Suite, hosts: Inventory, kube: Kube) -> dict[str, str]:
+    names = wiring.hostnames(hosts, kube, API_DEADLINE_S)
+    wanted = {node for phase in suite.phases for node in phase.nodes}
+    missing = sorted(wanted - names.keys())
+    if missing:
+        raise Refused(f"REFUSED: not nodes of the cluster: {', '.join(missing)}")
+    ready = {node.hostname: node.ready for node in kube.nodes(deadline_s=API_DEADLINE_S)}
+    unready = sorted(node for node in wanted if ready.get(names[node]) is not True)
+    if unready:
+        raise Refused(f"REFUSED: not ready: {', '.join(unready)}")
+    return names
+
+
+def _image(flag: str | None, hosts: Inventory) -> str:
+    image = flag or hosts.load_image
+    if image is None:
+        raise ConfigError(("no load image: --image, or stressor_load_image in the inventory",))
+    return image
+
+
+def _announce(plan: Plan) -> None:
+    _say(f"RUN {plan.run}  suite {plan.suite}  cluster {plan.cluster}")
+    for step in plan.steps:
+        _say(
+            f"  step {step.index}: {step.phase} ({step.kind}) on {', '.join(step.nodes)}, "
+            f"{step.hold_s:g} s, deadline {step.deadline_s:g} s, {len(step.gates)} gates"
+        )
+    _say(f"  guarded: {', '.join(plan.guarded)}; all load ends within {plan.deadline_s:.0f} s")
+    _say(f"  abort from any terminal: stressor abort --run {plan.run}")
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)

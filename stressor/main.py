@@ -1,0 +1,59 @@
+"""The command: verbs are imported when they are called, so that each pays for itself alone."""
+
+import importlib
+import sys
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import click
+
+from stressor import __version__
+from stressor.errors import StressorError
+
+VERBS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "abort": ("stressor.cli.abort:abort", "Stop all load now, over SSH, and prove it"),
+        "cleanup": ("stressor.cli.cleanup:cleanup", "Remove what a run left behind"),
+        "lab": ("stressor.lab.command:lab", "A real Kubernetes on this machine, with faults"),
+        "report": ("stressor.cli.report:report", "What a run did and found, from its journal"),
+        "run": ("stressor.cli.run:run", "Run a phase file: watched, guarded, stopped at a limit"),
+        "status": ("stressor.cli.status:status", "Where a run stands, from its journal"),
+    }
+)
+
+
+class Verbs(click.Group):
+    """A group whose commands are named as text and imported on use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        module, _, name = VERBS[cmd_name][0].partition(":")
+        found = getattr(importlib.import_module(module), name)
+        assert isinstance(found, click.Command)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, VERBS[name][1]) for name in sorted(VERBS)])
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+def stressor() -> None:
+    """Find out what a Kubernetes cluster can carry, without killing it.
+
+    In an emergency: `stressor abort`, from any terminal. It needs no Kubernetes API.
+    """
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command line; errors that stressor names end with their exit code, others with 1."""
+    try:
+        stressor.main(args=None if argv is None else list(argv), prog_name="stressor")
+    except StressorError as error:
+        print(f"stressor: {error}", file=sys.stderr)
+        sys.exit(int(error.exit_code))
