@@ -1,0 +1,121 @@
+"""Clusters for the contract: memory, memory behind real HTTP and the real client, and the lab."""
+
+import json
+import os
+import threading
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from stressor.errors import KubeError
+from stressor.kube.base import Kube
+from stressor.kube.client import connect
+from stressor.kube.transport import Request
+from stressor.testing.kube import FakeKube, MemoryApi
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster, a second way into it, and a run id that nothing else uses."""
+
+    kube: Kube
+    other: Kube
+    run: str
+    node: str
+
+
+def serve(api: MemoryApi) -> ThreadingHTTPServer:
+    """An HTTP server on loopback that answers from `api`."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        wbufsize = 65536
+
+        def answer(self) -> None:
+            url = urlsplit(self.path)
+            raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            body = json.loads(raw) if raw else None
+            query = dict(parse_qsl(url.query))
+            kind = self.headers.get("Content-Type", "")
+            request = Request(self.command, url.path, query, body, kind)
+            try:
+                response = api.send(request, deadline_s=1.0)
+            except KubeError:
+                self.close_connection = True
+                return
+            self.send_response_only(response.status)
+            self.send_header("Date", formatdate(api.unix_s, usegmt=True))
+            self.send_header("Content-Length", str(len(response.body)))
+            self.end_headers()
+            self.wfile.write(response.body)
+
+        def log_message(self, *_: object) -> None:
+            """Silence."""
+
+    for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
+        setattr(Handler, f"do_{method}", Handler.answer)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    return server
+
+
+def kubeconfig(path: Path, server: str, *, token: str = "sesame") -> str:
+    """A kubeconfig for `server`, written to `path`."""
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": server}}],
+        "users": [{"name": "u", "user": {"token": token}}],
+    }
+    path.write_text(json.dumps(config))
+    return str(path)
+
+
+def lab_kubeconfig() -> Path:
+    """Where the lab leaves its kubeconfig."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(os.environ.get("STRESSOR_STATE") or Path(state) / "stressor", "lab", "kubeconfig")
+
+
+@pytest.fixture
+def api() -> MemoryApi:
+    """The memory that stands behind the fake clusters, to script them."""
+    memory = MemoryApi()
+    memory.add_node("w-1")
+    return memory
+
+
+@pytest.fixture
+def http_url(api: MemoryApi) -> Iterator[str]:
+    """`api` behind HTTP on loopback."""
+    server = serve(api)
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(params=["memory", "http", pytest.param("lab", marks=pytest.mark.lab)])
+def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
+    """One cluster of each sort. What a test made under the run's label is removed afterwards."""
+    run = f"t{uuid.uuid4().hex[:12]}"
+    if request.param == "memory":
+        api = request.getfixturevalue("api")
+        yield Cluster(FakeKube(api), FakeKube(api), run, "w-1")
+        return
+    if request.param == "http":
+        path = kubeconfig(tmp_path / "kubeconfig", request.getfixturevalue("http_url"))
+        yield Cluster(connect(path), connect(path), run, "w-1")
+        return
+    path = str(lab_kubeconfig())
+    kube = connect(path)
+    node = next(n.hostname for n in kube.nodes(deadline_s=10.0) if not n.control_plane)
+    yield Cluster(kube, connect(path), run, node)
+    kube.delete_run(run, deadline_s=40.0)
