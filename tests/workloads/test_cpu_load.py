@@ -47,7 +47,7 @@ def test_the_command_line() -> None:
     line = " ".join(cpu.argv({"workers": 3, "load": "40%"}, 12.0))
     assert line == (
         "stress-ng --cpu 3 --cpu-load 40 --timeout 12s --keep-name --no-oom-adjust "
-        "--temp-path /stressor --metrics-brief --yaml /dev/stdout"
+        "--temp-path /stressor --metrics-brief"
     )
 
 
@@ -65,10 +65,9 @@ def test_a_normal_end_passes() -> None:
     assert (result.node, result.verdict, result.problems) == ("w-1", Verdict.PASS, ())
     assert result.metrics == {
         "cpu_bogo_ops_count": 887.0,
-        "cpu_bogo_ops_per_s": 437.017676,
-        "wall_s": 2.029666,
-        "cpu_usage_ratio": pytest.approx(0.27425002),
-        "max_rss_bytes": 6164 * 1024,
+        "cpu_bogo_ops_per_s": 437.02,
+        "wall_s": 2.03,
+        "cpu_time_s": 0.55,
     }
 
 
@@ -78,7 +77,7 @@ def test_a_terminated_run_that_says_success_is_unknown() -> None:
     result = cpu.parse(text, 0, 10.0, "w-1")
     assert result.verdict is Verdict.UNKNOWN
     assert result.problems == ("ended early: ran 2.0 s of 10.0 s",)
-    assert result.metrics["wall_s"] == 1.995431
+    assert result.metrics["wall_s"] == 2.0
 
 
 def test_a_killed_run_is_unknown() -> None:
@@ -95,7 +94,7 @@ def test_a_refused_option_is_unknown() -> None:
 
 
 def test_no_work_with_exit_zero_is_unknown() -> None:
-    text = recorded("normal").replace("bogo-ops: 887", "bogo-ops: 0")
+    text = recorded("normal").replace("cpu                 887", "cpu                   0")
     result = cpu.parse(text, 0, 2.0, "w-1")
     assert result.verdict is Verdict.UNKNOWN
     assert result.problems == ("no work was done (killed for memory?)",)
@@ -116,12 +115,11 @@ def test_an_empty_log_with_exit_zero_is_unknown() -> None:
 
 
 def test_figures_of_another_stressor_are_not_taken() -> None:
-    text = recorded("normal").replace("- stressor: cpu", "- stressor: vm")
+    text = recorded("normal").replace("] cpu ", "] vm  ")
     assert cpu.parse(text, 0, 2.0, "w-1").metrics == {}
 
 
-def test_lines_of_stderr_between_the_figures_do_no_harm() -> None:
+def test_a_cut_line_of_figures_is_unknown() -> None:
     text = recorded("normal")
-    noisy = text.replace("      wall-clock", "stress-ng: info:  [1] noise\n      wall-clock")
-    assert noisy != text
-    assert cpu.parse(noisy, 0, 2.0, "w-1") == cpu.parse(text, 0, 2.0, "w-1")
+    cut = text[: text.index("887") + 20]
+    assert cpu.parse(cut, 0, 2.0, "w-1").metrics == {}
