@@ -29,7 +29,7 @@ test: setup ## Everything once, the lab's tests included: up to 45 min cold, 15 
 	$(VENV)/stressor lab down
 
 demo: setup ## The main job on the lab: load, breach, abort, proof, report
-	$(VENV)/stressor lab demo
+	$(VENV)/stressor demo
 
 lab-up: setup ## A real three-node Kubernetes on this machine
 	$(VENV)/stressor lab up

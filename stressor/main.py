@@ -14,6 +14,7 @@ VERBS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "abort": ("stressor.cli.abort:abort", "Stop all load now, over SSH, and prove it"),
         "cleanup": ("stressor.cli.cleanup:cleanup", "Remove what a run left behind"),
+        "demo": ("stressor.lab.demo:demo", "The main job, shown on the lab"),
         "lab": ("stressor.lab.command:lab", "A real Kubernetes on this machine, with faults"),
         "report": ("stressor.cli.report:report", "What a run did and found, from its journal"),
         "run": ("stressor.cli.run:run", "Run a phase file: watched, guarded, stopped at a limit"),

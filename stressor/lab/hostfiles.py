@@ -103,11 +103,30 @@ ExecStart=/usr/local/bin/etcd --name bystander --data-dir {p.ETCD_DATA} \
 --listen-client-urls http://127.0.0.1:2379 --advertise-client-urls http://127.0.0.1:2379 \
 --listen-peer-urls http://127.0.0.1:2380 --initial-advertise-peer-urls http://127.0.0.1:2380 \
 --initial-cluster bystander=http://127.0.0.1:2380 \
---listen-metrics-urls http://127.0.0.1:2381
+--listen-metrics-urls http://127.0.0.1:2381 --auto-compaction-retention=5m
 Restart=always
 RestartSec=2
 [Install]
 WantedBy=multi-user.target
+"""
+
+# An etcd that nobody writes to finishes no fsync, which says nothing about its disk. A cluster's
+# etcd always has writers (leases, node status); the neighbour gets one too, two small puts a second.
+_WRITER_UNIT = """\
+[Unit]
+Description=The neighbouring cluster's everyday writes
+After=etcd.service
+[Service]
+ExecStart=/bin/sh /usr/local/lib/stressor-lab/write
+Restart=always
+RestartSec=2
+[Install]
+WantedBy=multi-user.target
+"""
+_WRITER = """\
+while sleep 0.5; do
+    curl -s -m 2 -o /dev/null -d '{"key":"bGl2ZQ==","value":"MQ=="}' http://127.0.0.1:2379/v3/kv/put
+done
 """
 
 _IDLE_UNITS = (
@@ -155,9 +174,7 @@ def _common(host: p.Host, hosts: tuple[p.Host, ...], identity: Identity) -> list
     ]
 
 
-def host_files(
-    host: p.Host, hosts: tuple[p.Host, ...], identity: Identity
-) -> tuple[HostFile, ...]:
+def host_files(host: p.Host, hosts: tuple[p.Host, ...], identity: Identity) -> tuple[HostFile, ...]:
     """Every file of `host`, with its role's own units."""
     files = _common(host, hosts, identity)
     if host.kubernetes:
@@ -167,7 +184,11 @@ def host_files(
             HostFile("etc/systemd/system/kubelet.service", _KUBELET_UNIT),
         ]
     else:
-        files.append(HostFile("etc/systemd/system/etcd.service", _ETCD_UNIT))
+        files += [
+            HostFile("etc/systemd/system/etcd.service", _ETCD_UNIT),
+            HostFile("etc/systemd/system/etcd-writer.service", _WRITER_UNIT),
+            HostFile("usr/local/lib/stressor-lab/write", _WRITER),
+        ]
     return tuple(files)
 
 
@@ -175,11 +196,11 @@ def links(host: p.Host) -> tuple[tuple[str, str], ...]:
     """Symbolic links (path, target): units that start, and units that never do."""
     system = "etc/systemd/system"
     wants = f"{system}/multi-user.target.wants"
-    unit = "kubelet.service" if host.kubernetes else "etcd.service"
+    units = ("kubelet.service",) if host.kubernetes else ("etcd.service", "etcd-writer.service")
     prepare = f"{system}/sysinit.target.wants/stressor-prepare.service"
     idle = [*_IDLE_UNITS, *([] if host.kubernetes else ["containerd.service"])]
     return (
         (prepare, "/etc/systemd/system/stressor-prepare.service"),
-        (f"{wants}/{unit}", f"/etc/systemd/system/{unit}"),
+        *((f"{wants}/{unit}", f"/etc/systemd/system/{unit}") for unit in units),
         *((f"{system}/{name}", "/dev/null") for name in idle),
     )
