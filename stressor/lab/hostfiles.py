@@ -87,7 +87,8 @@ ConditionPathExists=/var/lib/kubelet/config.yaml
 [Service]
 EnvironmentFile=-/var/lib/kubelet/kubeadm-flags.env
 ExecStart=/usr/bin/kubelet --bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf \
---kubeconfig=/etc/kubernetes/kubelet.conf --config=/var/lib/kubelet/config.yaml $KUBELET_KUBEADM_ARGS
+--kubeconfig=/etc/kubernetes/kubelet.conf --config=/var/lib/kubelet/config.yaml \
+$KUBELET_KUBEADM_ARGS
 Restart=always
 RestartSec=2
 [Install]
@@ -111,7 +112,7 @@ WantedBy=multi-user.target
 """
 
 # An etcd that nobody writes to finishes no fsync, which says nothing about its disk. A cluster's
-# etcd always has writers (leases, node status); the neighbour gets one too, two small puts a second.
+# etcd always has writers (leases, node status); the neighbour gets one too: two puts a second.
 _WRITER_UNIT = """\
 [Unit]
 Description=The neighbouring cluster's everyday writes
@@ -130,10 +131,20 @@ done
 """
 
 _IDLE_UNITS = (
-    "apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer "
-    "e2scrub_reap.service fstrim.timer logrotate.timer man-db.timer console-getty.service "
-    "getty@.service systemd-logind.service systemd-networkd.service systemd-resolved.service"
-).split()
+    "apt-daily.timer",
+    "apt-daily-upgrade.timer",
+    "dpkg-db-backup.timer",
+    "e2scrub_all.timer",
+    "e2scrub_reap.service",
+    "fstrim.timer",
+    "logrotate.timer",
+    "man-db.timer",
+    "console-getty.service",
+    "getty@.service",
+    "systemd-logind.service",
+    "systemd-networkd.service",
+    "systemd-resolved.service",
+)
 """Units that have no work in a lab host, or wait for what it does not have."""
 
 
