@@ -61,7 +61,7 @@ def mistakes(params: Mapping[str, ParamValue]) -> tuple[str, ...]:
 
 
 def default_gates() -> tuple[Gate, ...]:
-    """A warning above 16 ms, the bucket edge next to the 10 ms that the FAQ of etcd asks of a disk."""
+    """A warning above 16 ms, the bucket edge above the 10 ms that etcd's FAQ asks of a disk."""
     warn = GateAction.WARN
     return (Gate("etcd_wal_fsync_p99_s", Comparison.ABOVE, 0.016, hold_s=10.0, action=warn),)
 

@@ -260,3 +260,19 @@ def test_a_fault_happens_as_often_as_it_says() -> None:
     statuses = [api.send(request, deadline_s=1.0).status for _ in range(4)]
     assert statuses[:3] == [500] * 3
     assert statuses[3] != 500
+
+
+@pytest.mark.slow
+def test_a_quota_that_does_not_count_yet_is_waited_for() -> None:
+    class Late(MemoryApi):
+        def send(self, request: Request, *, deadline_s: float) -> Response:
+            asked = [r for r in self.requests if "resourcequotas/" in r.path]
+            if "resourcequotas/" in request.path and len(asked) < 2:
+                self.requests.append(request)
+                return Response(200, b'{"kind": "ResourceQuota", "status": {}}')
+            return super().send(request, deadline_s=deadline_s)
+
+    api = Late()
+    manifests = namespace_manifests(run=RUN, namespace="n", jobs=1, host_path=False)
+    FakeKube(api).apply_namespace(manifests, deadline_s=2.0)
+    assert len([r for r in api.requests if "resourcequotas/" in r.path]) == 3
