@@ -169,8 +169,10 @@ class MemoryApi:
         body: Object = json.loads(json.dumps(request.body))
         if not _bound(body["metadata"], current):
             return 409, _status(409, "the object has been modified")
-        body["metadata"]["resourceVersion"] = str(next(self._versions))
-        body["metadata"]["uid"] = current["metadata"]["uid"]
+        body["metadata"] |= {key: current["metadata"][key] for key in ("uid", "resourceVersion")}
+        if body != current:
+            # As in a real server, writing what is there already makes no new version.
+            body["metadata"]["resourceVersion"] = str(next(self._versions))
         self.objects[request.path] = body
         return 200, body
 
