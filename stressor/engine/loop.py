@@ -57,6 +57,8 @@ class Loop:
     sleep: Callable[[float], None] = time.sleep
     _due_s: float = field(default=0.0, init=False)
     _beat_s: float = field(default=-BEAT_S, init=False)
+    _ticked: bool = field(default=False, init=False)
+    _journal_late: bool = field(default=False, init=False)
 
     def run(self) -> int:
         """Run to the end; the exit code of the run's Finish effect."""
@@ -73,19 +75,25 @@ class Loop:
         return code
 
     def _next_event(self) -> ev.Event:
+        """A tick when one is due, else what comes first. After a tick one waiting event is taken
+        before the next: passes that take longer than a tick must not starve the queue."""
         wait_s = self._due_s - self.clock.now_s()
-        if wait_s > 0:
+        if wait_s > 0 or self._ticked:
+            self._ticked = False
             try:
-                return self.events.get(timeout=wait_s)
+                return self.events.get(timeout=max(0.0, wait_s))
             except queue.Empty:
                 pass
+        self._ticked = True
         return self._tick()
 
     def _tick(self) -> ev.Event:
         now_s = self.clock.now_s()
         lateness_s = max(0.0, now_s - self._due_s)
         self._due_s = (self._due_s if lateness_s < TICK_S else now_s) + TICK_S
-        if self.journal.oldest_unwritten_age_s(now_s) > JOURNAL_LIMIT_S:
+        late = self.journal.oldest_unwritten_age_s(now_s) > JOURNAL_LIMIT_S
+        if late and not self._journal_late:
+            self._journal_late = True
             why = f"the journal could not be written for {JOURNAL_LIMIT_S:g} s"
             return ev.StopRequested(now_s, StopReason.LATE_JOURNAL, why)
         return ev.Tick(now_s, lateness_s)

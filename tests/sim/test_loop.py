@@ -39,6 +39,7 @@ class Bench:
     armed: bool = True
     journal_age_s: float = 0.0
     hang_after_s: float | None = None
+    pass_s: float = 0.0
     clock: ManualClock = field(default_factory=ManualClock)
     seen: list[tuple[float, ev.Event]] = field(default_factory=list)
     done: list[tuple[float, fx.Effect]] = field(default_factory=list)
@@ -77,6 +78,7 @@ class Bench:
         return self.journal_age_s
 
     def watch(self, state: RunState, event: ev.Event, effects: tuple[fx.Effect, ...]) -> None:
+        self.clock.advance(self.pass_s)
         now_s = self.clock.now_s()
         self.seen.append((now_s, event))
         for at_s in [at_s for at_s in self.script if at_s <= now_s]:
@@ -141,6 +143,12 @@ def test_events_are_taken_before_the_next_tick_is_due() -> None:
     bench.run()
     kinds = [type(event).__name__ for _, event in bench.seen[:4]]
     assert kinds == ["Tick", "GuardArmed", "GuardArmed", "GuardArmed"]
+
+
+def test_passes_that_take_longer_than_a_tick_do_not_starve_the_queue() -> None:
+    bench = unarmed(pass_s=0.3, end_s=3.0)
+    assert bench.run() == ExitCode.INTERRUPTED
+    assert bench.seen[-1][0] < 5.0
 
 
 def test_a_hung_decider_stops_beating() -> None:

@@ -1,0 +1,80 @@
+"""The lab, up and well, and runs that are cleared whatever a test did to them."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.lab.bed import Bed, Run
+
+DEFAULT_SPINDLE_MS = "1"
+
+CPU = """\
+suite: cpu
+baseline: 3s
+phases:
+  - name: cpu
+    kind: cpu
+    placement: {nodes: [node1, node2]}
+    hold: HOLD
+    deadline: DEADLINE
+    params: {workers: 1, load: 30%}
+"""
+DISK = """\
+suite: disk
+baseline: 3s
+phases:
+  - name: disk
+    kind: disk
+    placement: {nodes: [NODES]}
+    hold: HOLD
+    deadline: DEADLINE
+    params: {host_path: /var/lib/stressor-scratch, jobs: JOBS, block: 4KiB, size: 16MiB}
+"""
+
+
+@pytest.fixture(scope="session")
+def lab() -> Bed:
+    """The lab, brought up if it is not, with nothing broken. It stays up for the next test."""
+    for words in (("up",), ("heal",), ("break", "spindle", "--ms", DEFAULT_SPINDLE_MS)):
+        subprocess.run((sys.executable, "-m", "stressor", "lab", *words), check=True, timeout=1500)
+    return Bed.of_lab()
+
+
+@pytest.fixture
+def bed(lab: Bed) -> Iterator[Bed]:
+    """The lab; whatever a test broke is healed, and etcd is at rest before the next one."""
+    yield lab
+    lab.stressor("lab", "heal")
+    lab.stressor("lab", "break", "spindle", "--ms", DEFAULT_SPINDLE_MS)
+    up = lab.stressor("lab", "up", timeout_s=300)
+    assert up.returncode == 0, up.stderr
+
+
+@pytest.fixture
+def launch(bed: Bed, tmp_path: Path) -> Iterator[Callable[..., Run]]:
+    """Start runs: `launch("cpu" or "disk", hold=…, …)`; each is cleared at the end."""
+    runs: list[Run] = []
+
+    def start(
+        kind: str,
+        *options: str,
+        hold: str = "60s",
+        deadline: str = "120s",
+        jobs: int = 2,
+        nodes: str = "node1, node2",
+    ) -> Run:
+        text = {"cpu": CPU, "disk": DISK}[kind]
+        text = text.replace("HOLD", hold).replace("DEADLINE", deadline)
+        text = text.replace("JOBS", str(jobs)).replace("NODES", nodes)
+        phases = tmp_path / f"{kind}-{len(runs)}.yaml"
+        phases.write_text(text)
+        run = bed.start(phases, *options, log=tmp_path / f"run-{len(runs)}.log")
+        runs.append(run)
+        return run
+
+    yield start
+    for run in runs:
+        run.make_sure()
