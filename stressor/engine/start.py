@@ -65,6 +65,12 @@ class Starter:
         threading.Thread(target=self._run, args=(effect,), name="start", daemon=True).start()
 
     def _run(self, effect: fx.StartLoad) -> None:
+        try:
+            self.events.put(self._started(effect))
+        finally:
+            self.idle.set()
+
+    def _started(self, effect: fx.StartLoad) -> ev.Event:
         created = 0
         try:
             self._check(effect)
@@ -73,13 +79,11 @@ class Starter:
                 self._halt()
                 created += 1
                 self._create(effect.step, node)
-            event: ev.Event = ev.LoadCreated(self.clock.now_s(), effect.step.index)
+            return ev.LoadCreated(self.clock.now_s(), effect.step.index)
         except KubeRefused as error:
-            event = self._dropped(effect, str(error), created - 1)
+            return self._dropped(effect, str(error), created - 1)
         except (Dropped, KubeError) as error:
-            event = self._dropped(effect, str(error), created)
-        self.idle.set()
-        self.events.put(event)
+            return self._dropped(effect, str(error), created)
 
     def _dropped(self, effect: fx.StartLoad, why: str, created: int) -> ev.StartDropped:
         return ev.StartDropped(self.clock.now_s(), effect.step.index, why, max(created, 0))
@@ -115,6 +119,7 @@ class Starter:
     def _create(self, step: Step, node: str) -> None:
         kind = workload(step.kind)
         now_unix_s = self.clock.unix_s()
+        end_by_unix_s = int(now_unix_s + step.deadline_s)
         manifest = job_manifest(
             run=self.plan.run,
             namespace=self.plan.namespace,
@@ -122,8 +127,8 @@ class Starter:
             step=step,
             node=self.hostname(node),
             argv=kind.argv(step.params, step.warm_up_s + step.hold_s),
-            start_by_unix_s=int(now_unix_s + START_MARGIN_S),
-            end_by_unix_s=int(now_unix_s + step.deadline_s),
+            start_by_unix_s=min(int(now_unix_s + START_MARGIN_S), end_by_unix_s - 1),
+            end_by_unix_s=end_by_unix_s,
             deadline_s=step.deadline_s,
             needs=kind.needs(step.params),
         )
