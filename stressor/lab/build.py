@@ -114,7 +114,8 @@ def _seed(places: p.Places, root: Path, tars: Path, say: Callable[[str], None]) 
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
     run(
-        ["systemd-nspawn", "--quiet", "--machine=stressor-seed", "--register=no", "--keep-unit", "--as-pid2",
+        ["systemd-nspawn", "--quiet", "--machine=stressor-seed", "--register=no",
+         "--keep-unit", "--as-pid2",
          "--private-network", "--capability=all", "--resolv-conf=off", "--timezone=off",
          "--link-journal=no", "--volatile=overlay", "-D", str(root),
          f"--bind={draft}:/var/lib/containerd", f"--bind-ro={tars}:/mnt",
@@ -127,6 +128,11 @@ def _seed(places: p.Places, root: Path, tars: Path, say: Callable[[str], None]) 
         if stale != target:
             shutil.rmtree(stale, ignore_errors=True)
     return target
+
+
+def load_image(places: p.Places) -> images.Image:
+    """The load image as it would be built now."""
+    return images.load_image(rootfs.folder(places), places.image_folder)
 
 
 def cold(places: p.Places) -> bool:

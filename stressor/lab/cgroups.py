@@ -34,7 +34,7 @@ def parse(cgroup: str, mountinfo: str) -> tuple[Hierarchy, ...]:
     mounts: dict[str, tuple[Path, str]] = {}
     for line in mountinfo.splitlines():
         head, _, tail = line.partition(" - ")
-        kind, _, options = (tail.split() + ["", "", ""])[:3]
+        kind, _, options = [*tail.split(), "", "", ""][:3]
         root, point = head.split()[3:5]
         if kind == "cgroup2":
             mounts.setdefault("", (Path(point), root))

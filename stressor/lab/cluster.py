@@ -16,7 +16,7 @@ from stressor.lab import images
 from stressor.lab import places as p
 from stressor.lab.errors import LabError, LabSick
 from stressor.lab.ledger import Ledger
-from stressor.lab.shell import attempt
+from stressor.lab.shell import attempt, run
 
 _CONFIG = "etc/kubernetes/stressor-kubeadm.yaml"
 _DISCOVERY = "etc/kubernetes/discovery.conf"
@@ -118,9 +118,7 @@ def _write(root: Path, name: str, text: str) -> None:
     path.chmod(0o600)
 
 
-def init(
-    ledger: Ledger, places: p.Places, first: p.Host, total_bytes: int, nodes: int
-) -> None:
+def init(ledger: Ledger, places: p.Places, first: p.Host, total_bytes: int, nodes: int) -> None:
     """`kubeadm init` on the first node, and the operator's kubeconfig."""
     root = places.root(first)
     _write(root, _CONFIG, init_config(first, total_bytes, nodes))
@@ -148,8 +146,6 @@ def join(ledger: Ledger, places: p.Places, first: p.Host, host: p.Host) -> None:
 
 def kubectl(places: p.Places, program: Path, *argv: str, timeout_s: float = 10.0) -> str:
     """Run the lab's kubectl as the operator; raises LabError with its words."""
-    from stressor.lab.shell import run
-
     limit = f"--request-timeout={timeout_s:g}s"
     return run(
         [str(program), "--kubeconfig", str(places.kubeconfig), limit, *argv],

@@ -193,9 +193,12 @@ def break_(bench: Bench, fault: Fault, name: str | None, delay_ms: float | None)
     if fault is Fault.SPINDLE:
         if delay_ms is None:
             raise LabRefused("spindle needs --ms, the milliseconds that each flush takes")
-        if not any(entry.fault is fault for entry in breaks):
-            _store(path, (*breaks, Break(fault)))
+        others = tuple(entry for entry in breaks if entry.fault is not fault)
+        slow = delay_ms != spindle.DEFAULT_DELAY_MS
+        _store(path, (*others, Break(fault)) if slow else breaks)
         spindle.set_delay_ms(bench.places.spindle_delay, delay_ms)
+        if not slow:
+            _store(path, others)
         return
     for host in targets(bench, fault, name):
         if any(entry.fault is fault and entry.host == host.name for entry in breaks):

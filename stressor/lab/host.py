@@ -142,8 +142,8 @@ def nspawn_argv(
 ) -> tuple[list[str], dict[str, str]]:
     """Command line and extra environment that boot `host`."""
     argv = [
-        "systemd-nspawn", "--quiet", f"--machine={host.namespace}", "--register=no", "--keep-unit", "--boot",
-        "--console=pipe", "-D", str(places.root(host)),
+        "systemd-nspawn", "--quiet", f"--machine={host.namespace}", "--register=no",
+        "--keep-unit", "--boot", "--console=pipe", "-D", str(places.root(host)),
         f"--network-namespace-path=/run/netns/{host.namespace}",
         f"--hostname={host.name}", "--resolv-conf=off", "--timezone=off", "--link-journal=no",
         "--capability=all", f"--system-call-filter={_CALLS}",
@@ -215,11 +215,20 @@ def entering(ledger: Ledger, host: p.Host) -> tuple[str, ...]:
     return ("nsenter", "--target", pid, *spaces, "--", "env", "-i", path)
 
 
-def inside(
-    ledger: Ledger, host: p.Host, argv: Sequence[str], *, timeout_s: float = 30.0
-) -> str:
+def inside(ledger: Ledger, host: p.Host, argv: Sequence[str], *, timeout_s: float = 30.0) -> str:
     """Run `argv` in the namespaces of `host` as root; returns its output, raises LabError."""
     return run([*entering(ledger, host), *argv], timeout_s=timeout_s)
+
+
+def import_image(ledger: Ledger, places: p.Places, host: p.Host, tar: Path) -> None:
+    """Bring an image into the containerd of a running node."""
+    inner = f"var/tmp/{tar.name}"
+    shutil.copyfile(tar, places.root(host) / inner)
+    try:
+        argv = ["ctr", "-n", "k8s.io", "images", "import", f"/{inner}"]
+        inside(ledger, host, argv, timeout_s=120)
+    finally:
+        (places.root(host) / inner).unlink()
 
 
 def find(ledger: Ledger, host: p.Host, inner: int) -> Process:

@@ -134,7 +134,7 @@ def load_image(root: Path, image_folder: Path | None) -> Image:
             files[ENTRY_POINT.lstrip("/")] = entry
             executable.add(ENTRY_POINT.lstrip("/"))
     return Image(
-        name=f"{p.IMAGE_REPOSITORY}/load:{_load_tag(root, image_folder)}",
+        name=load_name(root, image_folder),
         files=files,
         texts={"etc/passwd": _PASSWD, "etc/group": _GROUP},
         links={**_MERGED, "usr/bin/sh": "dash"},
@@ -143,13 +143,13 @@ def load_image(root: Path, image_folder: Path | None) -> Image:
     )
 
 
-def _load_tag(root: Path, image_folder: Path | None) -> str:
-    """Changes with the root filesystem, the tool list and the content of `image/`."""
+def load_name(root: Path, image_folder: Path | None) -> str:
+    """Name of the load image; its tag changes with root filesystem, tool list and `image/`."""
     digest = hashlib.sha256(" ".join([root.name, *LOAD_TOOLS]).encode())
     for source in sorted(image_folder.rglob("*")) if image_folder else ():
         if source.is_file():
             digest.update(f"\0{source.name}\0".encode() + source.read_bytes())
-    return digest.hexdigest()[:12]
+    return f"{p.IMAGE_REPOSITORY}/load:{digest.hexdigest()[:12]}"
 
 
 def _entry(name: str, mode: int) -> tarfile.TarInfo:

@@ -97,7 +97,9 @@ def from_json(text: str) -> Record:
         if data.pop("schema_version") != SCHEMA_VERSION:
             raise LabError("lab.json was written by another version of stressor")
         processes = tuple(Process(**entry) for entry in data.pop("processes"))
-        lists = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
+        lists: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
+        }
         return Record(processes=processes, **lists)
     except (ValueError, KeyError, TypeError, AttributeError) as broken:
         raise LabError(f"lab.json cannot be read: {broken}") from broken
@@ -134,7 +136,8 @@ class Ledger:
         with self._turn:
             known: tuple[str, ...] = getattr(self._record, kind)
             new = tuple(name for name in names if name not in known)
-            self._record = replace(self._record, **{kind: known + new})
+            changes: dict[str, Any] = {kind: known + new}
+            self._record = replace(self._record, **changes)
             write_atomic(self._path, to_json(self._record))
 
     def enter(self, process: Process) -> None:

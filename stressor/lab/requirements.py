@@ -13,7 +13,7 @@ from stressor.lab.errors import LabError, LabRefused
 from stressor.lab.shell import attempt
 
 COLD_DISK_GIB = 12
-"""Module cache 1.4, build cache 4, programs 0.5, root filesystem 0.7, images and seed 1.5, nodes."""
+"""Go caches 5.4, programs 0.5, root filesystem 0.5, images and seed 1.3; the rest for nodes."""
 WARM_DISK_GIB = 3
 MEMORY_GIB = 6
 """Three nodes take 1.4 GiB idle and the linker 1.9 GiB; the rest is for load."""
@@ -124,7 +124,7 @@ def check(places: p.Places, cold: bool) -> None:
     ]
     if cold and golang.find_go() is None and not _may_install_go():
         text = ".".join(map(str, golang.wanted_go()))
-        found.append(f"Go {text} or newer is missing: install it, or run from a virtual environment")
+        found.append(f"Go {text} or newer is missing: install it, or use a virtual environment")
     if found:
         raise LabRefused("this machine cannot carry the lab:\n  " + "\n  ".join(found))
 

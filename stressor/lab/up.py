@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from stressor.lab import build as building
-from stressor.lab import cluster, inventory, keys, network, requirements, spindle
+from stressor.lab import cluster, images, inventory, keys, network, requirements, spindle
 from stressor.lab import host as hosting
 from stressor.lab import places as p
 from stressor.lab.down import take_down
@@ -21,6 +21,8 @@ from stressor.lab.launch import launch
 from stressor.lab.ledger import Ledger, Record, alive, boot_id, write_atomic
 
 _MOUNT_LIMIT_S = 15.0
+_RECOVERY_LIMIT_S = 60.0
+"""How long a lab that runs may take to become well, e.g. after `heal`, before it is replaced."""
 Say = Callable[[str], None]
 
 
@@ -114,6 +116,18 @@ def health(ledger: Ledger, places: p.Places) -> tuple[str, ...]:
     return cluster.faults(ledger, places, Path(record.facts["programs"]["kubectl"]), hosts)
 
 
+def _wait_well(
+    ledger: Ledger, places: p.Places, say: Say, found: tuple[str, ...]
+) -> tuple[str, ...]:
+    """What is still wrong after up to 60 s; members and leases need a while after a fault."""
+    say("it runs, but is not well yet: " + "; ".join(found))
+    limit = time.monotonic() + _RECOVERY_LIMIT_S
+    while found and time.monotonic() < limit:
+        time.sleep(1.0)
+        found = health(ledger, places)
+    return found
+
+
 def _refresh(ledger: Ledger, places: p.Places, shape: Shape, say: Say) -> bool:
     """True when the lab on record is the one asked for and well."""
     record = ledger.record
@@ -123,10 +137,32 @@ def _refresh(ledger: Ledger, places: p.Places, shape: Shape, say: Say) -> bool:
     found = health(ledger, places)
     if not found:
         return True
-    if record.phase == "up" and record.boot_id == boot_id() and places.breaks.exists():
-        raise LabSick("the lab is broken on purpose; `stressor lab heal` first: " + found[0])
+    running = record.boot_id == boot_id() and all(map(alive, record.processes))
+    if record.phase == "up" and running:
+        if places.breaks.exists():
+            raise LabSick("the lab is broken on purpose; `stressor lab heal` first: " + found[0])
+        found = _wait_well(ledger, places, say, found)
+        if not found:
+            return True
     say("remains of an earlier lab are cleaned up: " + "; ".join(found))
     return False
+
+
+def _renew_load_image(ledger: Ledger, places: p.Places, say: Say) -> None:
+    """Bring the load image into running nodes when `image/` changed since they started."""
+    facts = ledger.record.facts
+    image = building.load_image(places)
+    if image.name == facts["load_image"]:
+        return
+    say(f"{image.name} into the running nodes: usually 5 s")
+    hosts = p.hosts(ledger.record.nodes)
+    tar = places.state / image.file_name
+    images.write(image, tar)
+    nodes = tuple(host for host in hosts if host.kubernetes)
+    _all(lambda host: hosting.import_image(ledger, places, host, tar), nodes)
+    tar.unlink()
+    write_atomic(places.inventory, inventory.text(places, hosts, image.name))
+    ledger.update(facts={**facts, "load_image": image.name})
 
 
 def bring_up(places: p.Places, shape: Shape, say: Say) -> Record:
@@ -137,6 +173,7 @@ def bring_up(places: p.Places, shape: Shape, say: Say) -> Record:
     ledger = Ledger.load(places.ledger)
     if ledger is not None:
         if _refresh(ledger, places, shape, say):
+            _renew_load_image(ledger, places, say)
             return ledger.record
         take_down(places, say)
     requirements.check(places, building.cold(places))
