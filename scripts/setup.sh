@@ -20,8 +20,8 @@ free_mib=$(df -Pm "$probe" | awk 'NR == 2 { print $4 }')
 [ "$free_mib" -ge "$need_disk_mib" ] ||
     refuse "$free_mib MiB free at $probe, $need_disk_mib needed; free some, or set STRESSOR_CACHE"
 memory_mib=$(awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo)
-[ "$memory_mib" -ge 5000 ] ||
-    refuse "$memory_mib MiB of memory available, 5000 needed (three nodes, a build of 2 GiB)"
+[ "$memory_mib" -ge 6144 ] ||
+    refuse "$memory_mib MiB of memory available, 6144 needed (three nodes, a build of 2 GiB)"
 [ "$(id -u)" -eq 0 ] || refuse "root is needed: the lab makes namespaces, mounts and nodes"
 
 packages="python3 python3-venv ca-certificates git make gcc libc6-dev debootstrap systemd-container

@@ -123,12 +123,16 @@ def write(state: Path, lifeline: Lifeline) -> Path:
 
 
 def refresh(state: Path, cluster: str, hosts: tuple[Host, ...], now_unix_s: float) -> Path:
-    """Write what is known of the hosts now; the runs of an existing file stay. Raises ConfigError
-    when that is damaged: its runs would be lost in silence."""
+    """Write what is known of the hosts now. The runs of an existing file stay, and so do the hosts
+    of its open runs that `hosts` lacks: an abort has to reach them. Raises ConfigError when the
+    file is damaged: its runs would be lost in silence."""
     path = path_of(state, cluster)
     with _locked(path):
-        runs = read(path).runs if path.exists() else ()
-        return write(state, Lifeline(cluster, now_unix_s, hosts, runs))
+        known = read(path) if path.exists() else Lifeline(cluster, now_unix_s, ())
+        named = {host.name for host in hosts}
+        needed = {name for run in known.open_runs for name in run.hosts} - named
+        kept = tuple(host for host in known.hosts if host.name in needed)
+        return write(state, Lifeline(cluster, now_unix_s, (*hosts, *kept), known.runs))
 
 
 def record_run(state: Path, cluster: str, entry: RunEntry) -> Path:
@@ -218,9 +222,7 @@ def _check_addresses(name: str, routes: tuple[Route, ...]) -> None:
 
 
 def _damaged(path: Path, what: str) -> ConfigError:
-    remedy = (
-        "move it aside and run `stressor preflight`; meanwhile `stressor abort --host IP` works"
-    )
+    remedy = "move it aside and run `stressor run`; meanwhile `stressor abort --host IP` works"
     return ConfigError((f"{path}: damaged ({what}): {remedy}",))
 
 

@@ -18,7 +18,7 @@ from stressor.cli import wiring_ssh
 from stressor.engine.sweep import Line, Sweep
 from stressor.errors import ExitCode, StressorError
 from stressor.lifeline import Lifeline, RunEntry, close_run, state_dir
-from stressor.model import PROVEN, HostProof, HostState, Survivor
+from stressor.model import PROVEN, Host, HostProof, HostState, Survivor
 
 SUSPEND_WAIT_S = 2.0
 """For the API's clean-up, after the kill; it never changes the verdict (design.md)."""
@@ -58,7 +58,8 @@ def abort(cluster: str | None, run_name: str | None, budget: float, reason: str)
     lifeline = wiring_ssh.choose_lifeline(cluster)
     entry, run = _target(lifeline, run_name)
     screen.say(f"ABORT  {_called(run)}  cluster {lifeline.cluster}")
-    screen.say(f"       {len(lifeline.hosts)} hosts over SSH, API not used, budget {budget:.0f} s")
+    count = len(lifeline.hosts if entry is None else entry.hosts)
+    screen.say(f"       {count} hosts over SSH, API not used, budget {budget:.0f} s")
     proofs = _sweep(screen, lifeline, run, entry, reason, budget)
     _finish(screen, lifeline, run, proofs)
 
@@ -86,14 +87,25 @@ def _sweep(
 ) -> dict[str, HostProof]:
     left_s = 0.0 if entry is None else max(0.0, entry.deadline_unix_s - time.time())
     sweep = Sweep(wiring_ssh.cold_killer(), screen.now_s, time.sleep, budget_s)
-    silent = "no answer within the budget"
-    proofs = {
-        h.name: HostProof(h.name, HostState.UNREACHABLE, detail=silent) for h in lifeline.hosts
-    }
-    for line in sweep.run(lifeline.hosts, run, reason, left_s):
+    hosts, proofs = _hosts(lifeline, entry)
+    for line in sweep.run(hosts, run, reason, left_s):
         proofs[line.proof.host] = line.proof
         _show(screen, line)
     return proofs
+
+
+def _hosts(
+    lifeline: Lifeline, entry: RunEntry | None
+) -> tuple[tuple[Host, ...], dict[str, HostProof]]:
+    """The hosts to go to, and what is known of each before its first word: nothing. A host of the
+    run that the file has no route to is said to be unverified, not left out (I5)."""
+    names = tuple(h.name for h in lifeline.hosts) if entry is None else entry.hosts
+    hosts = tuple(host for host in lifeline.hosts if host.name in names)
+    known = {host.name for host in hosts}
+    silent = HostState.UNREACHABLE, "no answer within the budget"
+    unknown = HostState.UNVERIFIED, "no route in the lifeline file"
+    states = {name: silent if name in known else unknown for name in names}
+    return hosts, {n: HostProof(n, state, detail=why) for n, (state, why) in states.items()}
 
 
 def _show(screen: Screen, line: Line) -> None:

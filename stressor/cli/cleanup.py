@@ -50,9 +50,11 @@ def _suspend(entry: RunEntry, timeout: float) -> None:
 def _tidy_hosts(cluster: str, entry: RunEntry) -> tuple[str, ...]:
     lifeline = read(path_of(state_dir(os.environ), cluster))
     hosts = tuple(host for host in lifeline.hosts if host.name in entry.hosts)
+    lost = sorted(set(entry.hosts) - {host.name for host in hosts})
     with ThreadPoolExecutor(max_workers=max(1, min(len(hosts), 32))) as pool:
         said = pool.map(lambda host: _tidy_host(host, entry.run), hosts)
-    return tuple(text for text in said if text is not None)
+        told = tuple(text for text in said if text is not None)
+    return (*told, *(f"{name}: no route in the lifeline file; not tidied" for name in lost))
 
 
 def _tidy_host(host: Host, run: str) -> str | None:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -65,6 +66,7 @@ def run(
         image=_image(image, hosts),
         signals=SIGNALS,
         safety_gates=safety_gates(election_timeout),
+        kind_gates={kind.KIND: kind.default_gates() for kind in WORKLOADS},
         storage_notes=judgement.notes,
     )
     _announce(plan)
@@ -82,16 +84,16 @@ def _storage(suite: Suite, hosts: Inventory, unknown_reason: str | None) -> plac
     kinds = frozenset(w.KIND for w in WORKLOADS if w.touches_storage)
     if not placement.touches_storage(suite, kinds):
         return placement.Judgement((), ())
-    load = {
-        node: workload(phase.kind).needs({**phase.params, **step}).host_path or KUBELET_PODS
+    load = (
+        placement.Place(node, workload(phase.kind).needs({**phase.params, **step}).host_path)
         for phase in suite.phases
         if phase.kind in kinds
         for step in phase.steps
         for node in phase.nodes
-    }
-    etcd = {host.name: host.etcd_data_dir for host in hosts.hosts if host.etcd_data_dir}
+    )
     findings = placement.compare(
-        mounts(load, hosts.hosts, connect), mounts(etcd, hosts.hosts, connect)
+        mounts((replace(p, path=p.path or KUBELET_PODS) for p in load), hosts.hosts, connect),
+        mounts(placement.etcd_places(hosts), hosts.hosts, connect),
     )
     judgement = placement.judge(findings, hosts, unknown_reason=unknown_reason)
     for note in judgement.notes:

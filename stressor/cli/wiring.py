@@ -70,16 +70,18 @@ def execute(request: Request) -> int:
         journal.append("note.Text", clock.now_s(), {"topic": topic, "text": text})
 
     journal.append("note.Plan", clock.now_s(), plan)
-    guarded = tuple(h for h in request.inventory.hosts if h.name in plan.guarded)
-    refresh(state, plan.cluster, guarded, started_unix_s)
     holder = f"{getpass.getuser()}@{socket.gethostname()}:{os.getpid()}"
-    lock = ClusterLock.take(request.kube, holder, plan.run, note)
-    record_run(state, plan.cluster, _entry(request, journal_path, started_unix_s))
     try:
-        code = _drive(request, clock, journal, note)
+        lock = ClusterLock.take(request.kube, holder, plan.run, note)
+        try:
+            guarded = tuple(h for h in request.inventory.hosts if h.name in plan.guarded)
+            refresh(state, plan.cluster, guarded, started_unix_s)
+            record_run(state, plan.cluster, _entry(request, journal_path, started_unix_s))
+            code = _drive(request, clock, journal, note)
+        finally:
+            lock.release()
     finally:
         journal.close(JOURNAL_CLOSE_S)
-        lock.release()
     if code != ExitCode.NOT_PROVEN_DEAD:
         close_run(state, plan.cluster, plan.run, time.time())
     return code

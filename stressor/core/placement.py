@@ -29,6 +29,14 @@ class Mount:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """A path on a host. `path` None: nobody said where, which counts as unknown."""
+
+    host: str
+    path: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One pair of load storage and etcd, and what is known of it."""
 
@@ -47,13 +55,13 @@ class Judgement:
 
 
 def compare(
-    load: Mapping[str, Mount | None], etcd: Mapping[str, Mount | None]
+    load: Mapping[Place, Mount | None], etcd: Mapping[Place, Mount | None]
 ) -> tuple[Finding, ...]:
     """Each load host's mount against each etcd's. A mount that could not be read is unknown."""
     return tuple(
-        _finding(load_host, mount, etcd_host, other)
-        for load_host, mount in load.items()
-        for etcd_host, other in etcd.items()
+        _finding(here.host, mount, there.host, other)
+        for here, mount in load.items()
+        for there, other in etcd.items()
     )
 
 
@@ -73,6 +81,18 @@ def judge(
         else:
             refusals.append(text)
     return Judgement(tuple(refusals), tuple(notes))
+
+
+def etcd_places(inventory: Inventory) -> tuple[Place, ...]:
+    """Where each etcd that may share storage keeps its data: on every host of the control plane,
+    on every bystander, and wherever the inventory names one. A missing path is not a missing
+    etcd: it is an unknown."""
+    roles = {Role.CONTROL_PLANE, Role.BYSTANDER}
+    return tuple(
+        Place(host.name, host.etcd_data_dir)
+        for host in inventory.hosts
+        if host.roles & roles or host.etcd_data_dir or host.etcd_metrics_url
+    )
 
 
 def touches_storage(suite: Suite, storage_kinds: frozenset[str]) -> bool:

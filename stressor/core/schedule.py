@@ -2,6 +2,7 @@
 is touched. Pure: the run's name comes in, and all times are relative to the run's anchor."""
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from stressor.core.stopping import BUDGET_S
 from stressor.model import (
@@ -33,14 +34,15 @@ def plan(
     image: str,
     signals: Iterable[SignalSpec],
     safety_gates: tuple[Gate, ...],
+    kind_gates: Mapping[str, tuple[Gate, ...]] = MappingProxyType({}),
     storage_notes: tuple[str, ...] = (),
 ) -> Plan:
-    """The whole run as one value. `safety_gates` hold for every phase, unless the phase has gates
-    of its own on the same signal with the same action."""
+    """The whole run as one value. `safety_gates` hold for every phase and `kind_gates` for those of
+    a kind, unless the phase has gates of its own on the same signal with the same action."""
     specs = tuple(signals)
     phases = suite.phases
     steps = tuple(
-        _step(index, phase, params, safety_gates)
+        _step(index, phase, params, (*safety_gates, *kind_gates.get(phase.kind, ())))
         for index, (phase, params) in enumerate((p, s) for p in phases for s in p.steps)
     )
     guarded = guarded_hosts(inventory, (n for step in steps for n in step.nodes))

@@ -1,9 +1,9 @@
 """What load storage and etcd's data stand on, by each host's own word (read over SSH)."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
-from stressor.core.placement import Mount
+from stressor.core.placement import Mount, Place
 from stressor.model import Host
 from stressor.remote.base import Completed, Remote
 
@@ -12,14 +12,19 @@ _STAT = ("findmnt", "--noheadings", "--output", "MAJ:MIN,SOURCE", "--target")
 
 
 def mounts(
-    paths: Mapping[str, str], hosts: Iterable[Host], connect: Callable[[Host], Remote]
-) -> dict[str, Mount | None]:
-    """For each host named in `paths` the mount that its path stands on; None where that could not
-    be read, for whatever cause: it counts as unknown."""
-    chosen = [host for host in hosts if host.name in paths]
-    with ThreadPoolExecutor(max_workers=max(1, len(chosen))) as pool:
-        found = pool.map(lambda host: _mount(connect(host), paths[host.name]), chosen)
-        return {host.name: mount for host, mount in zip(chosen, found, strict=True)}
+    places: Iterable[Place], hosts: Iterable[Host], connect: Callable[[Host], Remote]
+) -> dict[Place, Mount | None]:
+    """The mount that each place stands on; None where that could not be read, for whatever cause:
+    it counts as unknown."""
+    known = {host.name: host for host in hosts}
+    wanted = tuple(dict.fromkeys(places))
+    with ThreadPoolExecutor(max_workers=32) as pool:
+        found = pool.map(lambda place: _mount_at(place, known.get(place.host), connect), wanted)
+        return dict(zip(wanted, found, strict=True))
+
+
+def _mount_at(place: Place, host: Host | None, connect: Callable[[Host], Remote]) -> Mount | None:
+    return None if host is None or place.path is None else _mount(connect(host), place.path)
 
 
 def _mount(remote: Remote, path: str) -> Mount | None:

@@ -4,7 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from stressor.core.placement import Finding, Isolation, Mount, compare, judge, touches_storage
+from stressor.core.placement import (
+    Finding,
+    Isolation,
+    Mount,
+    Place,
+    compare,
+    etcd_places,
+    judge,
+    touches_storage,
+)
 from stressor.model import Host, Inventory, Phase, Role, Suite
 
 SDA, SDB = Mount("8:1", "/dev/sda1"), Mount("8:17", "/dev/sdb1")
@@ -16,7 +25,7 @@ UNKNOWN = Finding("n1", "cp", Isolation.UNKNOWN, "two pools, perhaps the same di
 
 
 def only(load: Mount | None, etcd: Mount | None, etcd_host: str = "cp") -> Isolation:
-    (finding,) = compare({"n1": load}, {etcd_host: etcd})
+    (finding,) = compare({Place("n1", "/d"): load}, {Place(etcd_host, "/e"): etcd})
     return finding.isolation
 
 
@@ -38,7 +47,10 @@ def test_never_isolated_by_the_guests_own_view(
 
 
 def test_every_pair_is_compared() -> None:
-    pairs = compare({"n1": SDA, "n2": SDA}, {"cp": SDA, "mgmt": SDB})
+    pairs = compare(
+        {Place("n1", "/d"): SDA, Place("n2", "/d"): SDA},
+        {Place("cp", "/e"): SDA, Place("mgmt", "/e"): SDB},
+    )
     assert len({(f.load_host, f.etcd_host) for f in pairs}) == 4
 
 
@@ -70,3 +82,13 @@ def test_a_suite_touches_storage_if_any_phase_does() -> None:
     kinds = frozenset({"disk", "soak"})
     assert touches_storage(Suite("s", 0.0, (cpu, disk)), kinds)
     assert not touches_storage(Suite("s", 0.0, (cpu,)), kinds)
+
+
+def test_an_etcd_whose_data_nobody_named_is_unknown_and_not_absent() -> None:
+    hosts = (
+        Host("cp", (), frozenset({Role.CONTROL_PLANE})),
+        Host("other", (), frozenset({Role.BYSTANDER}), etcd_data_dir="/e"),
+        Host("w", (), frozenset({Role.WORKER})),
+    )
+    places = etcd_places(Inventory("c", hosts))
+    assert places == (Place("cp", None), Place("other", "/e"))

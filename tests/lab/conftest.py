@@ -1,5 +1,7 @@
 """The lab, up and well, and runs that are cleared whatever a test did to them."""
 
+import datetime
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -78,3 +80,22 @@ def launch(bed: Bed, tmp_path: Path) -> Iterator[Callable[..., Run]]:
     yield start
     for run in runs:
         run.make_sure()
+
+
+@pytest.fixture
+def record(request: pytest.FixtureRequest) -> Callable[[object], None]:
+    """Write an evidence file: docs/evidence/NAME.json, with date and revision."""
+
+    def write(figures: object) -> None:
+        name = request.node.name.removeprefix("test_evidence_").replace("_", "-")
+        revision = subprocess.run(
+            ("git", "rev-parse", "--short", "HEAD"), capture_output=True, text=True, check=True
+        ).stdout.strip()
+        today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+        document = {"evidence": name, "date": today, "revision": revision, "figures": figures}
+        folder = Path(__file__).resolve().parents[2] / "docs" / "evidence"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n")
+        print(json.dumps(document), file=sys.stderr)
+
+    return write

@@ -140,3 +140,10 @@ def test_state_dir_follows_its_own_variable_then_xdg_then_home() -> None:
     assert lifeline.state_dir({**own, "STRESSOR_STATE": ""}) == Path("/xdg/stressor")
     relative = {"XDG_STATE_HOME": "xdg", "HOME": "/home/o"}
     assert lifeline.state_dir(relative) == Path("/home/o/.local/state/stressor")
+
+
+def test_hosts_of_an_open_run_outlive_a_plan_without_them(tmp_path: Path) -> None:
+    lifeline.write(tmp_path, FULL)
+    other = Host("node9", (Route("10.0.0.9"),))
+    path = lifeline.refresh(tmp_path, "lab", (other,), 2e9)
+    assert [host.name for host in lifeline.read(path).hosts] == ["node9", "node1"]

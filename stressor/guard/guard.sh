@@ -1,0 +1,393 @@
+# shellcheck shell=sh
+# shellcheck disable=SC2034,SC2153,SC2154 # the pieces share their variables; the whole is checked too
+# The resident guard. Four processes watch each other, because each of them may hang:
+#   main    reads events from a FIFO, answers the client, kills what is remembered; only builtins
+#           after arming, so that neither a full process table nor a hung disk stops it
+#   reader  turns the client's lines, and the end of its stream, into events
+#   ticker  (only where read has no -t) makes an event every half second
+#   worker  scans /proc, which may block for ever; kills by itself when main is gone or hangs
+
+# say TEXT: one line to the client. A dead channel must not matter.
+say() {
+    echo "$1" 2>/dev/null
+}
+
+# watched PID: is our child alive? `kill -0` would say yes to a zombie, and dash reaps none while it
+# runs builtins only; a recycled pid has another parent.
+watched() {
+    pstat "/proc/$1" && [ "$P_PPID" = "$MAIN" ] && case $P_STATE in Z | X | x) false ;; esac
+}
+
+reader() {
+    trap - EXIT TERM
+    exec >/dev/null
+    re_line=''
+    while IFS= read -r re_line || [ -n "$re_line" ]; do
+        [ "${#re_line}" -le 500 ] || re_line='0 too-long'
+        printf 'c %s\n' "$re_line" >&8
+        re_line=''
+    done <&3
+    echo e >&8
+}
+
+# Its end, for whatever cause it can still speak of, is an event that trips.
+ticker() {
+    exec 3<&- >/dev/null
+    trap 'echo x >&8' EXIT
+    while sleep 0.5 && same "/proc/$MAIN" "$MAIN_START"; do
+        echo t >&8
+        echo t >&7
+    done
+}
+
+# The worker: jobs from its FIFO; answers into the run's folder, then an event for main.
+worker() {
+    exec 3<&- >/dev/null
+    trap 'unfreeze' EXIT
+    whoami
+    known_read
+    wo_alone=no
+    while :; do
+        wo_line=''
+        if [ "$READ_T" = yes ]; then
+            # shellcheck disable=SC3045
+            read -r -t 1 wo_line <&7
+        else
+            read -r wo_line <&7
+        fi
+        case $wo_line in
+        job\ *)
+            # shellcheck disable=SC2086
+            set -- $wo_line
+            [ "$2" -gt "$WORKER_FLOOR" ] || continue
+            KILLED=''
+            [ "$3" = kill ] && line "$DIR/killed" && KILLED=$LINE
+            { job "$3" "$4" >"$DIR/answer"; } 2>/dev/null
+            [ "$3" != kill ] || put "$DIR/killed" "$KILLED"
+            echo "r $2" >&8
+            ;;
+        esac
+        worker_watch
+    done
+}
+
+# worker_watch: is main there, and awake? A main that hangs (a channel that takes no more bytes, a
+# SIGSTOP) can neither see its deadline nor a tombstone.
+worker_watch() {
+    now
+    if [ "$wo_alone" = no ]; then
+        line "$DIR/pulse" || LINE=$NOW
+        case $LINE in '' | *[!0-9]*) LINE=$NOW ;; esac
+        same "/proc/$MAIN" "$MAIN_START" && [ $((NOW - LINE)) -lt 500 ] && return 0
+        wo_alone=yes wo_next=0
+        put "$DIR/tombstone" watcher
+    fi
+    # Until the deadline, as main would; a main that comes back finds the tombstone.
+    if [ "$NOW" -ge "$wo_next" ]; then
+        KILLED=''
+        job kill "$NOW" >/dev/null 2>&1
+        now
+        wo_next=$((NOW + 500))
+    fi
+    same "/proc/$MAIN" "$MAIN_START" || { [ "$NOW" -lt "$DEADLINE" ] || exit 0; }
+    same "/proc/$MAIN" "$MAIN_START" && line "$DIR/pulse" && [ $((NOW - LINE)) -lt 200 ] && wo_alone=no
+    return 0
+}
+
+start_worker() {
+    worker &
+    WORKER=$!
+}
+
+# next_event -> EVENT (empty: nothing came in time)
+next_event() {
+    EVENT=''
+    if [ "$READ_T" = yes ]; then
+        ne_t=1
+        [ -z "$QUEUE" ] || ne_t=0.25
+        # shellcheck disable=SC3045
+        IFS= read -r -t "$ne_t" EVENT <&8
+    else
+        IFS= read -r EVENT <&8
+    fi
+}
+
+# order WHAT SEQ: give the worker a job. QUEUE holds "ID:WHAT:SEQ:ORDERED:ASKED" in order.
+order() {
+    JOBS=$((JOBS + 1))
+    QUEUE="$QUEUE $JOBS:$1:$2:${3:-$NOW}:$NOW"
+    echo "job $JOBS $1 ${3:-$NOW}" >&7
+}
+
+fields() {
+    Q_ID=${1%%:*} fi_rest=${1#*:}
+    Q_WHAT=${fi_rest%%:*} fi_rest=${fi_rest#*:}
+    Q_SEQ=${fi_rest%%:*} fi_rest=${fi_rest#*:}
+    Q_ORDERED=${fi_rest%%:*} Q_ASKED=${fi_rest#*:}
+}
+
+# answered ID: pass the worker's answer on. An answer without its last line does not count.
+answered() {
+    # shellcheck disable=SC2086
+    set -- "$1" $QUEUE
+    [ "$#" -ge 2 ] || return 0
+    fields "$2"
+    [ "$Q_ID" = "$1" ] || return 0
+    shift 2
+    QUEUE=$*
+    an_state=UNVERIFIED an_end=no
+    { while IFS= read -r an_line; do [ "$an_line" = end ] && an_end=yes; done <"$DIR/answer"; } 2>/dev/null
+    if [ $an_end = yes ]; then
+        while IFS= read -r an_line; do
+            case $an_line in
+            survivor\ * | watch\ *) say "! ${an_line%% *} $Q_SEQ ${an_line#* }" ;;
+            late\ n=0) ;;
+            late\ *) say "! $an_line" ;;
+            proof\ *)
+                an_state=${an_line#*state=}
+                an_state=${an_state%% *}
+                say "! proof $Q_SEQ ${an_line#* }"
+                ;;
+            esac
+        done <"$DIR/answer"
+        known_read
+    else
+        no_answer answer-cut
+    fi
+    [ "$Q_WHAT" != kill ] || again "$an_state"
+    # The next in line was waiting for this one.
+    # shellcheck disable=SC2086
+    set -- $QUEUE
+    [ "$#" -eq 0 ] || { fields "$1" && shift && QUEUE="$Q_ID:$Q_WHAT:$Q_SEQ:$Q_ORDERED:$NOW $*"; }
+}
+
+# no_answer WHY: what is not known is said to be not known.
+no_answer() {
+    case $Q_WHAT in
+    watch) say "! watch $Q_SEQ processes=- cgroups=- comms=-" ;;
+    prove | kill)
+        say "! proof $Q_SEQ state=UNVERIFIED stopped=0 scans=0 took_ms=$(((NOW - Q_ORDERED) * 10)) detail=$1"
+        ;;
+    esac
+}
+
+# again STATE: reports at 1 s and 5 s after the order, as long as the last one was no proof.
+again() {
+    REPORT_AT='' REPORT_SEQ=$Q_SEQ REPORT_ORDERED=$Q_ORDERED
+    case $1 in CLEAN | STOPPED) return 0 ;; esac
+    if [ $((NOW - Q_ORDERED)) -lt 100 ]; then
+        REPORT_AT=$((Q_ORDERED + 100))
+    elif [ $((NOW - Q_ORDERED)) -lt 500 ]; then
+        REPORT_AT=$((Q_ORDERED + 500))
+    fi
+}
+
+# overdue: no scan answer within 2 s. The stuck worker is left behind (SIGKILL reaches it when the
+# kernel lets it go) and a new one takes over, if the host can still fork.
+overdue() {
+    # shellcheck disable=SC2086
+    set -- $QUEUE
+    [ "$#" -gt 0 ] || return 0
+    fields "$1"
+    ov_limit=200
+    [ $((NOW - Q_ASKED)) -ge "$ov_limit" ] || return 0
+    for ov_entry in "$@"; do
+        fields "$ov_entry"
+        no_answer no-scan-answer
+        [ "$Q_WHAT" != kill ] || again UNVERIFIED
+    done
+    QUEUE='' WORKER_FLOOR=$JOBS
+    watched "$WORKER" && { kill -9 "$WORKER"; } 2>/dev/null
+    WORKER=0
+}
+
+# tombstone REASON: nothing of this run starts, arms or beats here again.
+tombstone() {
+    [ -e "$DIR/tombstone" ] || put "$DIR/tombstone" "$1"
+}
+
+# execute SEQ REASON: the kill order. What is remembered dies before anything else is done.
+execute() {
+    now
+    ex_from=$NOW
+    KILLED='' QUICK=yes
+    kill_known
+    QUICK=no
+    tombstone "$2"
+    [ -n "$TRIPPED" ] || TRIPPED=$2
+    put "$DIR/killed" "$KILLED"
+    order kill "$1" "$ex_from"
+    NEXT_LATE=$((NOW + 500))
+}
+
+# trip REASON: the guard's own decision. The kill goes first, then the word.
+trip() {
+    [ -z "$TRIPPED" ] || return 0
+    TRIPPED=$1
+    execute 0 "$1"
+    say "! tripped $1"
+}
+
+# watch_over: everything that can be due at a wake-up, before any line is looked at: a beat that
+# comes after its time does not undo the trip.
+watch_over() {
+    now
+    put "$DIR/pulse" "$NOW"
+    overdue
+    if [ "$WORKER" = 0 ] && can_fork; then start_worker; fi
+    if [ -z "$TRIPPED" ]; then
+        if [ "$NOW" -ge "$DEADLINE" ]; then
+            trip deadline
+        elif [ -e "$DIR/tombstone" ]; then
+            trip tombstone
+        elif [ $((NOW - BEAT_AT)) -gt "$BEAT" ]; then
+            trip beat
+        elif [ "$READ_T" = no ] && ! watched "$TICKER"; then
+            trip watcher
+        elif ! watched "$READER" && [ "$EVENT" != e ]; then
+            # Perhaps its last word still waits in the FIFO: the end of the stream, most likely.
+            READER_GONE=$((READER_GONE + 1))
+            [ "$READER_GONE" -lt 3 ] || trip eof
+        elif [ "$WORKER" != 0 ] && ! watched "$WORKER"; then
+            WORKER=0
+            trip watcher
+        fi
+        return 0
+    fi
+    [ "$WORKER" = 0 ] || watched "$WORKER" || WORKER=0
+    if [ -n "$REPORT_AT" ] && [ "$NOW" -ge "$REPORT_AT" ]; then
+        REPORT_AT=''
+        order kill "$REPORT_SEQ" "$REPORT_ORDERED"
+    fi
+    if [ "$NOW" -ge "$NEXT_LATE" ] && [ "$NOW" -lt "$DEADLINE" ] && [ -z "$QUEUE" ]; then
+        NEXT_LATE=$((NOW + 500))
+        order late 0
+    fi
+}
+
+# psi KEY FILE -> PSI: "psi_KEY_some_us=N psi_KEY_full_us=N", "-" where the kernel says nothing.
+psi() {
+    ps_some=- ps_full=-
+    { while read -r ps_kind lib_x lib_x lib_x ps_total; do
+        case $ps_kind,$ps_total in
+        *[!0-9]) ;;
+        some,total=?*) ps_some=${ps_total#total=} ;;
+        full,total=?*) ps_full=${ps_total#total=} ;;
+        esac
+    done <"$2"; } 2>/dev/null
+    PSI="psi_$1_some_us=$ps_some psi_$1_full_us=$ps_full"
+}
+
+sample() {
+    read -r sa_boot lib_x </proc/uptime
+    sa_text="boot=$sa_boot"
+    for sa_what in cpu memory io; do
+        psi $sa_what /proc/pressure/$sa_what
+        sa_text="$sa_text $PSI"
+    done
+    sa_load=-
+    line /proc/loadavg && sa_load=${LINE%% *}
+    say "$1 ok sample $sa_text load1=$sa_load"
+}
+
+beat() {
+    if [ -n "$TRIPPED" ]; then
+        say "$1 err beat tripped $TRIPPED"
+    else
+        BEAT_AT=$NOW
+        say "$1 ok beat"
+    fi
+}
+
+quit() {
+    say "$1 ok quit"
+    trap - EXIT
+    for qu_pid in "$READER" "$TICKER" "$WORKER"; do
+        watched "$qu_pid" && { kill -9 "$qu_pid"; } 2>/dev/null
+    done
+    clear_up
+    exit 0
+}
+
+# command LINE: one line of the client, while armed.
+command_line() {
+    # shellcheck disable=SC2086
+    set -- $1
+    case ${1:-x} in *[!0-9]*) return 0 ;; esac
+    case ${2:-} in
+    beat) beat "$1" ;;
+    sample) sample "$1" ;;
+    watch) say "$1 ok watch" && order watch "$1" ;;
+    prove) say "$1 ok prove" && order prove "$1" ;;
+    kill)
+        say "$1 ok kill"
+        token "${3:-unknown}"
+        REPORT_AT=''
+        execute "$1" "$TOKEN"
+        ;;
+    quit) quit "$1" ;;
+    arm) say "$1 err arm armed" ;;
+    *)
+        token "${2:-}"
+        say "$1 err $TOKEN usage"
+        ;;
+    esac
+}
+
+# gone: the channel is no more. Kill, and look for late-comers until the deadline, without it.
+gone() {
+    GONE=yes
+    exec 3<&- >/dev/null
+    trip eof
+}
+
+# last_word: the shell ends without having been told to: a fork that failed, an error in here.
+last_word() {
+    trap '' EXIT HUP PIPE INT TERM
+    unfreeze
+    QUICK=yes KILLED=''
+    kill_known
+    tombstone guard-exit
+    say "! tripped guard-exit"
+    say "! proof 0 state=UNVERIFIED stopped=0 scans=0 took_ms=0 detail=guard-exit"
+}
+
+guard_loop() {
+    while :; do
+        next_event
+        watch_over
+        case $EVENT in
+        c\ *) command_line "${EVENT#c }" ;;
+        r\ *) answered "${EVENT#r }" ;;
+        x*) trip watcher ;;
+        e*) gone ;;
+        esac
+        if [ "$GONE" = yes ] && [ "$NOW" -ge "$DEADLINE" ] && [ -z "$QUEUE$REPORT_AT" ]; then
+            trap - EXIT
+            watched "$WORKER" && { kill -9 "$WORKER"; } 2>/dev/null
+            watched "$TICKER" && { kill -9 "$TICKER"; } 2>/dev/null
+            clear_up
+            exit 0
+        fi
+    done
+}
+
+guard_main() {
+    exec 3<&0 </dev/null
+    trap '' HUP PIPE INT
+    await_arm
+    exec 2>/dev/null
+    trap last_word EXIT
+    trap 'exit 1' TERM
+    MAIN=$ME MAIN_START=$ME_START
+    start_worker
+    TICKER=0
+    if [ "$READ_T" = no ]; then
+        ticker &
+        TICKER=$!
+    fi
+    reader &
+    READER=$!
+    exec 3<&-
+    guard_loop
+}

@@ -1,0 +1,193 @@
+# shellcheck shell=sh
+# shellcheck disable=SC2034,SC2153,SC2154 # the pieces share their variables; the whole is checked too
+# The one-shot kill: RUN|all REASON LEFT_S. Used cold by abort, by the host timer, and from
+# /run/stressor/<run>/kill.sh by somebody at the console: sh /run/stressor/<run>/kill.sh
+
+# pass SEQ WHAT: the child's answer, as the protocol has it. -> PROOF, the last state
+pass_on() {
+    PROOF=''
+    { while IFS= read -r po_line; do
+        case $po_line in
+        survivor\ *) echo "! survivor 0 ${po_line#* }" ;;
+        proof\ *)
+            echo "! proof 0 ${po_line#* }"
+            PROOF=${po_line#*state=}
+            PROOF=${PROOF%% *}
+            ;;
+        esac
+    done <"$ANSWER"; } 2>/dev/null
+}
+
+# finished: has the child written its last line?
+finished() {
+    { while IFS= read -r fd_line; do [ "$fd_line" = end ] && return 0; done <"$ANSWER"; } 2>/dev/null
+    return 1
+}
+
+unverified() {
+    now
+    PROOF=UNVERIFIED
+    echo "! proof 0 state=UNVERIFIED stopped=0 scans=0 took_ms=$(((NOW - ORDERED) * 10)) detail=$1"
+}
+
+# attempt: one kill and proof in a child that may hang, for at most 2 s.
+attempt() {
+    now
+    at_until=$((NOW + 200))
+    if ! can_fork; then
+        { job kill "$ORDERED" >"$ANSWER"; } 2>/dev/null
+        pass_on
+        [ -n "$PROOF" ] || unverified no-folder
+        return 0
+    fi
+    rm -f -- "$ANSWER"
+    (
+        trap unfreeze EXIT
+        whoami
+        job kill "$ORDERED" >"$ANSWER"
+        put "$ANSWER.killed" "$KILLED"
+    ) </dev/null >/dev/null 2>&1 &
+    at_child=$!
+    while now && [ "$NOW" -lt "$at_until" ]; do
+        if finished; then
+            pass_on
+            line "$ANSWER.killed" && KILLED=$LINE
+            [ -n "$PROOF" ] || unverified answer-cut
+            return 0
+        fi
+        pause 0.05
+    done
+    { kill -9 "$at_child"; } 2>/dev/null
+    unverified no-scan-answer
+}
+
+# reports: now, and while there is no proof again at 1 s and at 5 s.
+reports() {
+    attempt
+    for rp_at in 100 500; do
+        case $PROOF in CLEAN | STOPPED) return 0 ;; esac
+        now
+        [ "$NOW" -lt $((ORDERED + rp_at)) ] || continue
+        while [ "$NOW" -lt $((ORDERED + rp_at)) ]; do
+            pause 0.2
+            now
+        done
+        attempt
+    done
+}
+
+# late_loop: what turns up later dies too: every 5 s until the deadline. Not two of them.
+late_loop() {
+    trap '' HUP PIPE
+    alive_guard "$DIR/late.pid" && exit 0
+    put "$DIR/late.pid" "$ME $ME_START"
+    now
+    ll_until=$((NOW + LEFT))
+    while [ "$NOW" -lt "$ll_until" ]; do
+        pause 5
+        KILLED=''
+        job late "$NOW" >/dev/null 2>&1
+        now
+    done
+    exit 0
+}
+
+# leave_late_loop: in a session of its own, with nothing of the caller's open, so that ssh returns.
+leave_late_loop() {
+    [ "$LEFT" -gt 0 ] && can_fork || return 0
+    alive_guard "$DIR/late.pid" && return 0
+    ll_seconds=$(((LEFT + 99) / 100))
+    if command -v systemd-run >/dev/null 2>&1 && $LIMIT systemd-run --collect \
+        --unit="stressor-late-$RUN" /bin/sh "$DIR/kill.sh" --late "$RUN" "$ll_seconds" \
+        </dev/null >/dev/null 2>&1; then
+        return 0
+    fi
+    if command -v setsid >/dev/null 2>&1; then
+        setsid /bin/sh "$DIR/kill.sh" --late "$RUN" "$ll_seconds" \
+            </dev/null >/dev/null 2>&1 7>&- 8>&- 9>&- &
+    else
+        (whoami && late_loop) </dev/null >/dev/null 2>&1 &
+    fi
+    return 0
+}
+
+# kill_words: the forms that fit the console too: without words it is this folder's run.
+kill_words() {
+    LATE=no
+    if [ "${1:-}" = --late ]; then
+        LATE=yes
+        set -- "${2:-}" late "${3:-}"
+    fi
+    if [ "$#" -eq 0 ]; then
+        kw_dir=${0%/*}
+        set -- "${kw_dir##*/}" console 0
+    fi
+    RUN=${1:-} LEFT=0
+    token "${2:-console}"
+    REASON=$TOKEN
+    { [ "$RUN" = all ] || run_id "$RUN"; } && centis "${3:-0}" && LEFT=$CENTIS
+}
+
+# kill_folder: state under /run; without it the kill goes on, and only the proof suffers.
+kill_folder() {
+    DIR=$BASE/$RUN ANSWER=$BASE/$RUN/cold.$ME ARMED=0
+    { mkdir -p "$DIR" && canary; } 2>/dev/null
+    { [ -e "$DIR/cold" ] || mkfifo "$DIR/cold"; } 2>/dev/null
+    if [ -p "$DIR/cold" ]; then exec 9<>"$DIR/cold"; else READ_T=no; fi
+    if line "$DIR/armed"; then
+        case $LINE in '' | *[!0-9]*) ;; *) ARMED=$LINE ;; esac
+    fi
+    known_read
+    [ -z "$STRESSOR_TEXT" ] || [ -e "$DIR/kill.sh" ] ||
+        { printf '%s\n' "$STRESSOR_TEXT" >"$DIR/kill.sh"; } 2>/dev/null
+}
+
+kill_last_word() {
+    unfreeze
+    [ -n "$PROOF" ] || unverified kill-exit
+    exit 4
+}
+
+kill_main() {
+    trap '' HUP PIPE
+    KNOWN='' KILLED='' REPS='' FROZEN='' FROZEN_V2='' PROOF='' LIMIT='' DIR='' LEFT=0
+    kill_words "$@" || {
+        echo "usage: kill.sh RUN|all [REASON [LEFT_S]]" >&2
+        exit 2
+    }
+    whoami
+    mounts
+    now
+    ORDERED=$NOW
+    [ $LATE = yes ] || echo "! hello kill $RUN boot=${now_u%% *}"
+    trap kill_last_word EXIT
+    # What earlier scans remembered dies before anything may fork or touch a disk.
+    DIR=$BASE/$RUN
+    known_read
+    QUICK=yes
+    [ $LATE = yes ] || kill_known
+    QUICK=no
+    if can_fork; then limit; fi
+    kill_folder
+    if [ $LATE = yes ]; then
+        trap unfreeze EXIT
+        late_loop
+    fi
+    put "$DIR/tombstone" "$REASON"
+    [ "$RUN" != all ] || bury_all
+    reports
+    leave_late_loop
+    trap - EXIT
+    { rm -f -- "$ANSWER" "$ANSWER.killed"; } 2>/dev/null
+    case $PROOF in CLEAN | STOPPED) exit 0 ;; esac
+    exit 4
+}
+
+# bury_all: every run that was armed here is over.
+bury_all() {
+    set +f
+    for bu_file in "$BASE"/*/guard.pid; do
+        [ -e "$bu_file" ] && put "${bu_file%/*}/tombstone" "$REASON"
+    done
+    set -f
+}
