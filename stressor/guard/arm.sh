@@ -111,6 +111,7 @@ arm() {
     now
     DEADLINE=$((NOW + LEFT)) BEAT_AT=$NOW
     [ ! -e "$DIR/tombstone" ] || { say "$1 err arm tombstone"; return 1; }
+    # shellcheck disable=SC3067
     { mkdir -p "$DIR" && [ ! -L "$BASE" ] && [ ! -L "$DIR" ] && [ -O "$BASE" ]; } 2>/dev/null ||
         { say "$1 err arm no-folder"; return 1; }
     put "$DIR/claim.$ME" "$ME $ME_START" || { refuse "$1" no-folder || return 1; }

@@ -137,8 +137,8 @@ can_fork() {
     # A sysctl file answers only the first read: shells that read byte by byte get one digit of it,
     # which is no limit that a running host could have.
     for cf_file in threads-max pid_max; do
-        line "/proc/sys/kernel/$cf_file" && [ "${#LINE}" -gt 2 ] || continue
-        [ $((cf_tasks + 50)) -lt "$LINE" ] || return 1
+        line "/proc/sys/kernel/$cf_file" || continue
+        [ "${#LINE}" -le 2 ] || [ $((cf_tasks + 50)) -lt "$LINE" ] || return 1
     done
 }
 

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -139,19 +140,21 @@ class Run:
     def wait_load(self, hosts: Sequence[str], limit_s: float = 60.0) -> None:
         """Wait until the independent scan sees the load on each of `hosts`."""
         for host in hosts:
-            wait_for(lambda h=host: self.bed.marked(h, self.name) or None, limit_s, self.said)
+            wait_for(partial(self._present, host), limit_s, self.said)
 
     def wait_gone(self, hosts: Sequence[str], limit_s: float) -> float:
         """Wait until no marked process is left on any of `hosts`; how long that took."""
         began_s = time.monotonic()
         for host in hosts:
             left_s = limit_s - (time.monotonic() - began_s)
-            wait_for(
-                lambda h=host: True if not self.bed.marked(h, self.name) else None,
-                left_s,
-                self.said,
-            )
+            wait_for(partial(self._absent, host), left_s, self.said)
         return time.monotonic() - began_s
+
+    def _present(self, host: str) -> bool | None:
+        return True if self.bed.marked(host, self.name) else None
+
+    def _absent(self, host: str) -> bool | None:
+        return None if self.bed.marked(host, self.name) else True
 
     def signal(self, number: int) -> None:
         self.process.send_signal(number)
