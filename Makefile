@@ -37,6 +37,12 @@ lab-up: setup ## A real three-node Kubernetes on this machine
 lab-down: ## Take the lab down: nothing is left
 	$(VENV)/stressor lab down
 
+evidence-abort-latency: setup ## Five breaches on the lab: sample arrived to last host proven
+	$(PYTEST) -q -s -m evidence tests/lab -k abort_latency
+
+evidence-sigkill: setup ## SIGKILL of the run at 20 seeded moments
+	$(PYTEST) -q -s -m evidence tests/lab -k sigkill
+
 lock: ## Write requirements.lock anew from pyproject.toml
 	$(VENV)/python -m pip install -q uv
 	$(VENV)/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
