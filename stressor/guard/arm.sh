@@ -106,7 +106,7 @@ prepare() {
 arm() {
     [ "$#" -eq 4 ] && run_id "$2" && centis "$3" && LEFT=$CENTIS && centis "$4" && BEAT=$CENTIS &&
         [ "$LEFT" -gt 0 ] && [ "$BEAT" -gt 0 ] || { say "$1 err arm usage"; return 1; }
-    [ -r /proc/1/environ ] && [ -e /proc/1/ns/mnt ] || { say "$1 err arm not-root"; return 1; }
+    [ -r /proc/1/environ ] && host_ns || { say "$1 err arm not-root"; return 1; }
     RUN=$2 DIR=$BASE/$2
     now
     DEADLINE=$((NOW + LEFT)) BEAT_AT=$NOW

@@ -157,6 +157,7 @@ kill_main() {
     }
     whoami
     mounts
+    host_ns || :
     now
     ORDERED=$NOW
     [ $LATE = yes ] || echo "! hello kill $RUN boot=${now_u%% *}"

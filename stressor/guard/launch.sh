@@ -9,7 +9,7 @@ case $0,$want in
 stressor-guard,auto | *,busybox)
     # shellcheck disable=SC2016
     if [ "$want" = busybox ] || { command -v busybox && busybox ash -c \
-        'read -t 0.01 x </dev/null; [ $? -eq 1 ] && [ /proc/1/ns/mnt -ef /proc/1/ns/mnt ]'; } \
+        'read -t 0.01 x </dev/null; [ $? -eq 1 ] && [ /proc/self/ns/mnt -ef /proc/self/ns/mnt ]'; } \
         >/dev/null 2>&1; then
         exec busybox ash -c "$text" "$0" busybox "$text" "$@"
     fi

@@ -4,11 +4,23 @@
 # Marks: which processes are load of the run RUN ("all": of any run). A mark counts only in a mount
 # namespace that is neither the host's nor the guard's own, or in a transient scope of the run.
 
+# host_ns -> HOST_NS: a link into the host's mount namespace. PID 1's, or, where PID 1 has more
+# capabilities than we (then its links are unreadable even for root), that of kthreadd. False where
+# neither is to be had: then only the guard's own namespace is known to be no load's.
+host_ns() {
+    HOST_NS=/proc/1/ns/mnt
+    [ -e "$HOST_NS" ] && return 0
+    HOST_NS=/proc/2/ns/mnt
+    [ -e "$HOST_NS" ] && pstat /proc/2 && [ "$P_COMM,$P_PPID" = kthreadd,0 ] && return 0
+    HOST_NS=/proc/self/ns/mnt
+    return 1
+}
+
 # own_ns BASE: is it in a mount namespace of its own? True too where there is no namespace to see
 # (a zombie, a process late in its exit).
 own_ns() {
     # shellcheck disable=SC3013
-    ! [ "$1/ns/mnt" -ef /proc/1/ns/mnt ] && ! [ "$1/ns/mnt" -ef /proc/self/ns/mnt ]
+    ! [ "$1/ns/mnt" -ef "$HOST_NS" ] && ! [ "$1/ns/mnt" -ef /proc/self/ns/mnt ]
 }
 
 # named ID: is ID the run that is looked for?
@@ -95,7 +107,7 @@ candidates() {
     CAND=''
     set +f
     for ca_base in /proc/[0-9]*; do
-        own_ns "$ca_base" || continue
+        [ "$ca_base" != /proc/1 ] && own_ns "$ca_base" || continue
         if [ -e "$ca_base/ns/mnt" ]; then
             CAND="$CAND $ca_base"
             continue
