@@ -10,10 +10,13 @@ from stressor.cli import wiring_ssh
 from stressor.cli.runs import entry_of
 from stressor.engine.tidy import tidy
 from stressor.errors import ExitCode, KubeError
+from stressor.kube.base import Kube
 from stressor.kube.client import connect as connect_kube
 from stressor.lifeline import RunEntry, close_run, path_of, read, state_dir
 from stressor.model import PROVEN, Host
 from stressor.remote.connect import connect
+
+API_DEADLINE_S = 5.0
 
 
 @click.command()
@@ -68,9 +71,18 @@ def _tidy_host(host: Host, run: str) -> str | None:
         remote.close()
 
 
+def _unlock(kube: Kube, run: str) -> None:
+    """Give back the cluster's lock when it is still this run's: its process may have been killed."""
+    lease = kube.read_lease(deadline_s=API_DEADLINE_S)
+    if lease is not None and lease.run == run:
+        kube.release_lease(lease, deadline_s=API_DEADLINE_S)
+
+
 def _delete(entry: RunEntry, timeout: float) -> tuple[str, ...]:
     try:
-        deletion = connect_kube(entry.kubeconfig_path).delete_run(entry.run, deadline_s=timeout)
+        kube = connect_kube(entry.kubeconfig_path)
+        deletion = kube.delete_run(entry.run, deadline_s=timeout)
+        _unlock(kube, entry.run)
     except KubeError as error:
         return (f"API objects: {error}",)
     found = "nothing found" if deletion.found == 0 else f"{deletion.found} objects deleted"

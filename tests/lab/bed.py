@@ -151,6 +151,7 @@ class Run:
         return time.monotonic() - began_s
 
     def _present(self, host: str) -> bool | None:
+        assert self.process.poll() is None, f"the run has ended:\n{self.said()[-3000:]}"
         return True if self.bed.marked(host, self.name) else None
 
     def _absent(self, host: str) -> bool | None:

@@ -78,6 +78,8 @@ def launch(bed: Bed, tmp_path: Path) -> Iterator[Callable[..., Run]]:
         return run
 
     yield start
+    bed.stressor("lab", "heal")
+    bed.stressor("lab", "up", timeout_s=300)
     for run in runs:
         run.make_sure()
 

@@ -72,6 +72,7 @@ def test_abort_while_the_run_lives_is_seen_by_the_run(bed: Bed, launch: Launch) 
 def test_abort_while_the_run_is_stopped(bed: Bed, launch: Launch) -> None:
     run = launch("cpu")
     run.wait_load(("node1", "node2"))
+    run.wait_kind("event.LoadSeen", 30)
     run.signal(signal.SIGSTOP)
     aborted = bed.stressor("abort")
     assert aborted.returncode == 0, aborted.stdout
