@@ -99,7 +99,7 @@ prepare() {
     canary || return 1
     rm -f -- "$DIR/events" "$DIR/jobs" "$DIR/idle" "$DIR/answer" "$DIR/killed"
     mkfifo "$DIR/events" "$DIR/jobs" "$DIR/idle" || return 1
-    put "$DIR/pulse" "$NOW" && put "$DIR/deadline" "$DEADLINE" && put "$DIR/guard.pid" "$ME $ME_START"
+    put "$DIR/pulse" "$NOW ." && put "$DIR/deadline" "$DEADLINE" && put "$DIR/guard.pid" "$ME $ME_START"
 }
 
 # arm SEQ RUN LEFT_S BEAT_S: false, with the reason said, when the host is not ours to guard.

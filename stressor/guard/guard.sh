@@ -1,10 +1,12 @@
 # shellcheck shell=sh
 # shellcheck disable=SC2034,SC2153,SC2154 # the pieces share their variables; the whole is checked too
-# The resident guard. Four processes watch each other, because each of them may hang:
+# The resident guard. Five processes watch each other, because each of them may hang:
 #   main    reads events from a FIFO, answers the client, kills what is remembered; only builtins
 #           after arming, so that neither a full process table nor a hung disk stops it
 #   reader  turns the client's lines, and the end of its stream, into events
-#   ticker  (only where read has no -t) makes an event every half second
+#   tickers two of them, each an event every half second: nobody reads events with a time-out,
+#           because busybox drops the bytes of a line that the time-out cuts, and that line could
+#           be the kill
 #   worker  scans /proc, which may block for ever; kills by itself when main is gone or hangs
 
 # say TEXT: one line to the client. A dead channel must not matter.
@@ -30,11 +32,14 @@ reader() {
     echo e >&8
 }
 
-# Its end, for whatever cause it can still speak of, is an event that trips.
+# Its end trips: it says so itself where it can (dash ends when it cannot fork `sleep`), and at the
+# other ticker's next event main sees that it is gone.
 ticker() {
     exec 3<&- >/dev/null
     trap 'echo x >&8' EXIT
-    while sleep 0.5 && same "/proc/$MAIN" "$MAIN_START"; do
+    ti_wait='sleep'
+    [ "$READ_T" = no ] || ti_wait=pause
+    while $ti_wait 0.5 && same "/proc/$MAIN" "$MAIN_START"; do
         echo t >&8
         echo t >&7
     done
@@ -49,12 +54,7 @@ worker() {
     wo_alone=no
     while :; do
         wo_line=''
-        if [ "$READ_T" = yes ]; then
-            # shellcheck disable=SC3045
-            read -r -t 1 wo_line <&7
-        else
-            read -r wo_line <&7
-        fi
+        read -r wo_line <&7
         case $wo_line in
         job\ *)
             # shellcheck disable=SC2086
@@ -71,13 +71,20 @@ worker() {
     done
 }
 
+# pulse -> LINE: when main was last awake. A reader that meets the writer half-way sees the beginning
+# of a number, which would look like an old pulse: without its full stop it counts as one of now.
+pulse() {
+    line "$DIR/pulse"
+    case $LINE in *[0-9]\ .) LINE=${LINE% .} ;; *) LINE=$NOW ;; esac
+    case $LINE in *[!0-9]*) LINE=$NOW ;; esac
+}
+
 # worker_watch: is main there, and awake? A main that hangs (a channel that takes no more bytes, a
 # SIGSTOP) can neither see its deadline nor a tombstone.
 worker_watch() {
     now
     if [ "$wo_alone" = no ]; then
-        line "$DIR/pulse" || LINE=$NOW
-        case $LINE in '' | *[!0-9]*) LINE=$NOW ;; esac
+        pulse
         same "/proc/$MAIN" "$MAIN_START" && [ $((NOW - LINE)) -lt 500 ] && return 0
         wo_alone=yes wo_next=0
         put "$DIR/tombstone" watcher
@@ -90,26 +97,13 @@ worker_watch() {
         wo_next=$((NOW + 500))
     fi
     same "/proc/$MAIN" "$MAIN_START" || { [ "$NOW" -lt "$DEADLINE" ] || exit 0; }
-    same "/proc/$MAIN" "$MAIN_START" && line "$DIR/pulse" && [ $((NOW - LINE)) -lt 200 ] && wo_alone=no
+    same "/proc/$MAIN" "$MAIN_START" && pulse && [ $((NOW - LINE)) -lt 200 ] && wo_alone=no
     return 0
 }
 
 start_worker() {
     worker &
     WORKER=$!
-}
-
-# next_event -> EVENT (empty: nothing came in time)
-next_event() {
-    EVENT=''
-    if [ "$READ_T" = yes ]; then
-        ne_t=1
-        [ -z "$QUEUE" ] || ne_t=0.25
-        # shellcheck disable=SC3045
-        IFS= read -r -t "$ne_t" EVENT <&8
-    else
-        IFS= read -r EVENT <&8
-    fi
 }
 
 # order WHAT SEQ: give the worker a job. QUEUE holds "ID:WHAT:SEQ:ORDERED:ASKED" in order.
@@ -232,7 +226,7 @@ trip() {
 # comes after its time does not undo the trip.
 watch_over() {
     now
-    put "$DIR/pulse" "$NOW"
+    put "$DIR/pulse" "$NOW ."
     overdue
     if [ "$WORKER" = 0 ] && can_fork; then start_worker; fi
     if [ -z "$TRIPPED" ]; then
@@ -242,7 +236,7 @@ watch_over() {
             trip tombstone
         elif [ $((NOW - BEAT_AT)) -gt "$BEAT" ]; then
             trip beat
-        elif [ "$READ_T" = no ] && ! watched "$TICKER"; then
+        elif ! { watched "$TICKER_A" && watched "$TICKER_B"; }; then
             trip watcher
         elif ! watched "$READER" && [ "$EVENT" != e ]; then
             # Perhaps its last word still waits in the FIFO: the end of the stream, most likely.
@@ -299,12 +293,16 @@ beat() {
     fi
 }
 
+end_children() {
+    for en_pid in "$READER" "$TICKER_A" "$TICKER_B" "$WORKER"; do
+        watched "$en_pid" && { kill -9 "$en_pid"; } 2>/dev/null
+    done
+}
+
 quit() {
     say "$1 ok quit"
     trap - EXIT
-    for qu_pid in "$READER" "$TICKER" "$WORKER"; do
-        watched "$qu_pid" && { kill -9 "$qu_pid"; } 2>/dev/null
-    done
+    end_children
     clear_up
     exit 0
 }
@@ -354,7 +352,7 @@ last_word() {
 
 guard_loop() {
     while :; do
-        next_event
+        IFS= read -r EVENT <&8
         watch_over
         case $EVENT in
         c\ *) command_line "${EVENT#c }" ;;
@@ -364,8 +362,7 @@ guard_loop() {
         esac
         if [ "$GONE" = yes ] && [ "$NOW" -ge "$DEADLINE" ] && [ -z "$QUEUE$REPORT_AT" ]; then
             trap - EXIT
-            watched "$WORKER" && { kill -9 "$WORKER"; } 2>/dev/null
-            watched "$TICKER" && { kill -9 "$TICKER"; } 2>/dev/null
+            end_children
             clear_up
             exit 0
         fi
@@ -381,11 +378,10 @@ guard_main() {
     trap 'exit 1' TERM
     MAIN=$ME MAIN_START=$ME_START
     start_worker
-    TICKER=0
-    if [ "$READ_T" = no ]; then
-        ticker &
-        TICKER=$!
-    fi
+    ticker &
+    TICKER_A=$!
+    ticker &
+    TICKER_B=$!
     reader &
     READER=$!
     exec 3<&-
