@@ -11,6 +11,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from stressor.lab import cgroups, network
@@ -22,7 +23,9 @@ from stressor.lab.shell import attempt
 
 _ORDERLY_S = 3.0
 """How long hosts get to stop by themselves; nothing in them is worth waiting for longer."""
-_KILL_LIMIT_S = 10.0
+_KILL_LIMIT_S = 60.0
+"""A host's last process unmounts its overlays as it ends, and each of those writes out the disk
+below: 10 s were too short on a machine whose disk was busy with other work."""
 _NSPAWN_RUN = Path("/run/systemd/nspawn")
 
 
@@ -53,28 +56,44 @@ def _inhabitants(trees: Iterable[Path]) -> tuple[Process, ...]:
 
 
 def _kill_until_empty(trees: tuple[Path, ...]) -> None:
-    """SIGKILL whatever stands in the trees until they stay empty; raises LabError after 10 s."""
+    """SIGKILL whatever stands in the trees until they stay empty; raises LabError after 60 s."""
     limit = time.monotonic() + _KILL_LIMIT_S
     while left := _inhabitants(trees):
         for process in left:
             signal_process(process, signal.SIGKILL)
         reap()
         if time.monotonic() > limit:
-            pids = ", ".join(str(process.pid) for process in left)
-            raise LabError(f"processes {pids} do not die (state D?): run `stressor lab down` again")
+            raise _undying(left)
         time.sleep(0.05)
+
+
+def _where(pid: int) -> str:
+    """State and kernel function of a process that does not end, e.g. `25 (D in ovl_sync_fs)`."""
+    with suppress(OSError):
+        state = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
+        return f"{pid} ({state} in {Path(f'/proc/{pid}/wchan').read_text()})"
+    return str(pid)
+
+
+def _undying(left: Iterable[Process]) -> LabError:
+    shown = ", ".join(sorted({_where(process.pid) for process in left}))
+    return LabError(f"processes do not end: {shown}; run `stressor lab down` again")
 
 
 def _end_hosts(ledger: Ledger) -> None:
     """Hosts first, in order if they can, by force after 3 s; the spindle serves them until then."""
     record = ledger.record
+    trees = tuple(map(Path, record.cgroups))
+    # A dying process leaves cgroup.procs before it has ended: those seen now are waited for.
+    seen = _inhabitants(trees)
     hosts = _living(process for process in record.processes if process.role != "spindle")
     for process in hosts:
         signal_process(process, signal.SIGTERM)
     for process in wait_ended(hosts, _ORDERLY_S):
         signal_process(process, signal.SIGKILL)
-    _kill_until_empty(tuple(map(Path, record.cgroups)))
-    wait_ended(hosts, _KILL_LIMIT_S)
+    _kill_until_empty(trees)
+    if left := wait_ended(tuple({*hosts, *seen}), _KILL_LIMIT_S):
+        raise _undying(left)
 
 
 def mounted_below(folders: tuple[str, ...], mountinfo: str) -> tuple[str, ...]:
