@@ -102,7 +102,8 @@ prepare() {
     put "$DIR/pulse" "$NOW ." && put "$DIR/deadline" "$DEADLINE" && put "$DIR/guard.pid" "$ME $ME_START"
 }
 
-# arm SEQ RUN LEFT_S BEAT_S: false, with the reason said, when the host is not ours to guard.
+# arm SEQ RUN LEFT_S BEAT_S -> ARM_SEQ FACTS, for the answer that is given when all processes run;
+# false, with the reason said, when the host is not ours to guard.
 arm() {
     [ "$#" -eq 4 ] && run_id "$2" && centis "$3" && LEFT=$CENTIS && centis "$4" && BEAT=$CENTIS &&
         [ "$LEFT" -gt 0 ] && [ "$BEAT" -gt 0 ] || { say "$1 err arm usage"; return 1; }
@@ -126,7 +127,7 @@ arm() {
     now
     BEAT_AT=$NOW
     facts
-    say "$1 ok arm $FACTS"
+    ARM_SEQ=$1
 }
 
 # await_arm: until armed there is nothing to guard; an end of the stream ends the process.

@@ -33,15 +33,16 @@ reader() {
 }
 
 # Its end trips: it says so itself where it can (dash ends when it cannot fork `sleep`), and at the
-# other ticker's next event main sees that it is gone.
+# other ticker's next event main sees that it is gone. The worker is woken first, and once more at
+# the end: when main is dead, the kill is the worker's.
 ticker() {
     exec 3<&- >/dev/null
-    trap 'echo x >&8' EXIT
-    ti_wait='sleep'
+    trap 'echo t >&7; echo x >&8' EXIT
+    ti_wait=sleep
     [ "$READ_T" = no ] || ti_wait=pause
-    while $ti_wait 0.5 && same "/proc/$MAIN" "$MAIN_START"; do
-        echo t >&8
+    while "$ti_wait" 0.5 && same "/proc/$MAIN" "$MAIN_START"; do
         echo t >&7
+        echo t >&8
     done
 }
 
@@ -54,7 +55,8 @@ worker() {
     wo_alone=no
     while :; do
         wo_line=''
-        read -r wo_line <&7
+        # Alone it waits for nobody's word: the tickers end with main.
+        if [ "$wo_alone" = yes ]; then pause 0.5; else read -r wo_line <&7; fi
         case $wo_line in
         job\ *)
             # shellcheck disable=SC2086
@@ -385,5 +387,7 @@ guard_main() {
     reader &
     READER=$!
     exec 3<&-
+    # Not before: who is told "armed" may count on all of them.
+    say "$ARM_SEQ ok arm $FACTS"
     guard_loop
 }

@@ -4,7 +4,6 @@ import os
 import select
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -120,13 +119,6 @@ def _session(entry: Path) -> int:
     except (FileNotFoundError, ProcessLookupError):
         return 0
     return int(text.rpartition(") ")[2].split()[3])
-
-
-@contextmanager
-def state_folder() -> Iterator[Path]:
-    """A folder for the runs' state on tmpfs, as /run is on every host."""
-    with tempfile.TemporaryDirectory(prefix="stressor-guardtest-", dir="/run") as name:
-        yield Path(name)
 
 
 @contextmanager

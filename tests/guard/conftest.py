@@ -1,12 +1,10 @@
 """Fixtures of the guard's tests: each shell that hosts have, and a state folder of one's own."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from stressor.guard.script import Shell
-from tests.guard.client import state_folder
 
 
 @pytest.fixture(params=[Shell.DASH, Shell.BUSYBOX, Shell.BASH], ids=str)
@@ -16,6 +14,6 @@ def shell(request: pytest.FixtureRequest) -> Shell:
 
 
 @pytest.fixture
-def state() -> Iterator[Path]:
-    with state_folder() as folder:
-        yield folder
+def state(tmp_path: Path) -> Path:
+    """Never the host's own /run/stressor: an armed host would refuse, or be buried."""
+    return tmp_path / "state"

@@ -24,7 +24,12 @@ def run(
         if value != "":
             env[name] = later if value is None else value
     return subprocess.run(
-        [*shell, str(ENTRY), *argv], env=env, capture_output=True, text=True, timeout=20, check=False
+        [*shell, str(ENTRY), *argv],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
     )
 
 
