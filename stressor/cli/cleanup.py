@@ -72,7 +72,7 @@ def _tidy_host(host: Host, run: str) -> str | None:
 
 
 def _unlock(kube: Kube, run: str) -> None:
-    """Give back the cluster's lock when it is still this run's: its process may have been killed."""
+    """Give back the cluster's lock where a killed process of this run still holds it."""
     lease = kube.read_lease(deadline_s=API_DEADLINE_S)
     if lease is not None and lease.run == run:
         kube.release_lease(lease, deadline_s=API_DEADLINE_S)

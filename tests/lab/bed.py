@@ -90,7 +90,7 @@ class Bed:
             check=False,
         )
 
-    def start(self, phases: Path, *options: str, log: Path) -> "Run":
+    def start(self, phases: Path, *options: str, log: Path, nodes: tuple[str, ...] = ()) -> "Run":
         """Start `stressor run` and wait until it has named its run."""
         with log.open("wb") as file:
             process = subprocess.Popen(
@@ -101,7 +101,7 @@ class Bed:
                 stderr=file,
                 start_new_session=True,
             )
-        run = Run(self, process, log)
+        run = Run(self, process, log, nodes)
         run.name = wait_for(run.named, 60.0, run.said)
         return run
 
@@ -113,6 +113,7 @@ class Run:
     bed: Bed
     process: subprocess.Popen[bytes]
     log: Path
+    nodes: tuple[str, ...] = ()
     name: str = field(default="", init=False)
 
     def said(self) -> str:
@@ -120,7 +121,10 @@ class Run:
         return self.log.read_text(errors="replace")
 
     def named(self) -> str | None:
+        """The run's name, once it has said it. Fails the test when it ended before that."""
+        ended = self.process.poll() is not None
         found = re.search(r"^RUN (\S+)", self.said(), re.MULTILINE)
+        assert found is not None or not ended, f"the run never began:\n{self.said()}"
         return None if found is None else found.group(1)
 
     def records(self) -> Iterator[dict[str, object]]:
@@ -142,6 +146,12 @@ class Run:
         for host in hosts:
             wait_for(partial(self._present, host), limit_s, self.said)
 
+    def wait_loading(self, limit_s: float = 60.0) -> None:
+        """Wait until the run itself has seen its load on every node, and so do we."""
+        wait_for(self._loading, limit_s, self.said)
+        for host in self.nodes:
+            assert self._present(host), f"the run saw load on {host}, and we do not"
+
     def wait_gone(self, hosts: Sequence[str], limit_s: float) -> float:
         """Wait until no marked process is left on any of `hosts`; how long that took."""
         began_s = time.monotonic()
@@ -153,6 +163,10 @@ class Run:
     def _present(self, host: str) -> bool | None:
         assert self.process.poll() is None, f"the run has ended:\n{self.said()[-3000:]}"
         return True if self.bed.marked(host, self.name) else None
+
+    def _loading(self) -> bool | None:
+        assert self.process.poll() is None, f"the run has ended:\n{self.said()[-3000:]}"
+        return True if " LOAD   phase " in self.said() else None
 
     def _absent(self, host: str) -> bool | None:
         return None if self.bed.marked(host, self.name) else True

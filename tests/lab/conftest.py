@@ -73,7 +73,9 @@ def launch(bed: Bed, tmp_path: Path) -> Iterator[Callable[..., Run]]:
         text = text.replace("JOBS", str(jobs)).replace("NODES", nodes)
         phases = tmp_path / f"{kind}-{len(runs)}.yaml"
         phases.write_text(text)
-        run = bed.start(phases, *options, log=tmp_path / f"run-{len(runs)}.log")
+        run = bed.start(
+            phases, *options, log=tmp_path / f"run-{len(runs)}.log", nodes=tuple(nodes.split(", "))
+        )
         runs.append(run)
         return run
 

@@ -21,15 +21,14 @@ def test_i2_sigkill_of_the_run_ends_the_load_within_the_beat_time_out(
     bed: Bed, launch: Launch
 ) -> None:
     run = launch("disk", jobs=2)
-    run.wait_load(("node1", "node2"))
-    run.wait_kind("event.LoadSeen", 30)
+    run.wait_loading()
     run.signal(signal.SIGKILL)
     run.wait_gone(("node1", "node2"), BEAT_TIMEOUT_S + 1.0 + LOOK_S)
 
 
 def test_i2_a_hung_decider_stops_beating_and_the_load_ends(bed: Bed, launch: Launch) -> None:
     run = launch("disk", "--debug-hang-after", "25", jobs=2)
-    run.wait_load(("node1", "node2"))
+    run.wait_loading()
     wait_until_hung(run)
     run.wait_gone(("node1", "node2"), BEAT_TIMEOUT_S + 1.0 + LOOK_S)
     assert run.process.poll() is None, "the decider was to hang, not to end"
@@ -48,8 +47,7 @@ def wait_until_hung(run: Run) -> None:
 
 def test_i3_a_stopped_and_continued_run_starts_nothing(bed: Bed, launch: Launch) -> None:
     run = launch("cpu")
-    run.wait_load(("node1", "node2"))
-    run.wait_kind("event.LoadSeen", 30)
+    run.wait_loading()
     run.signal(signal.SIGSTOP)
     run.wait_gone(("node1", "node2"), 10.0)
     time.sleep(2.0)

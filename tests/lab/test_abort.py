@@ -35,8 +35,7 @@ def test_the_minimum_acceptance(bed: Bed, launch: Launch) -> None:
     """API server and kubelet stopped everywhere, the run's process SIGKILLed in mid-fio, guards,
     dead-man and host timers disabled: abort itself must do the work, and prove it."""
     run = launch("disk", jobs=2)
-    run.wait_load(("node1", "node2"))
-    run.wait_kind("event.LoadSeen", 30)
+    run.wait_loading()
     run.signal(signal.SIGSTOP)
     disable_guards(bed, run.name)
     run.signal(signal.SIGKILL)
@@ -61,8 +60,7 @@ def test_the_minimum_acceptance(bed: Bed, launch: Launch) -> None:
 
 def test_abort_while_the_run_lives_is_seen_by_the_run(bed: Bed, launch: Launch) -> None:
     run = launch("cpu")
-    run.wait_load(("node1", "node2"))
-    run.wait_kind("event.LoadSeen", 30)
+    run.wait_loading()
     aborted = bed.stressor("abort")
     assert aborted.returncode == 0, aborted.stdout
     assert run.end() == 99, run.said()
@@ -71,8 +69,7 @@ def test_abort_while_the_run_lives_is_seen_by_the_run(bed: Bed, launch: Launch) 
 
 def test_abort_while_the_run_is_stopped(bed: Bed, launch: Launch) -> None:
     run = launch("cpu")
-    run.wait_load(("node1", "node2"))
-    run.wait_kind("event.LoadSeen", 30)
+    run.wait_loading()
     run.signal(signal.SIGSTOP)
     aborted = bed.stressor("abort")
     assert aborted.returncode == 0, aborted.stdout
@@ -99,7 +96,7 @@ def test_i3_a_kubelet_that_comes_back_starts_nothing(bed: Bed, launch: Launch) -
 def test_an_unreachable_host_is_said_as_such(bed: Bed, launch: Launch) -> None:
     """One node's network is cut: exit 4, that host UNREACHABLE, the others proven."""
     run = launch("cpu")
-    run.wait_load(("node1", "node2"))
+    run.wait_loading()
     run.signal(signal.SIGKILL)
     bed.stressor("lab", "break", "cut", "node3")
     aborted = bed.stressor("abort", "--run", run.name, "--budget", "12")
@@ -117,7 +114,7 @@ def test_another_tenant_and_another_run_are_untouched(bed: Bed, launch: Launch) 
     tenant = start_sleepers(bed, "node1")
     try:
         run = launch("cpu", nodes="node1")
-        run.wait_load(("node1",))
+        run.wait_loading()
         assert bed.stressor("abort", "--run", run.name).returncode == 0
         assert bed.marked("node1", "rother") != ()
         assert bed.ssh("node1", "sh", "-c", 'kill -0 "$1" && echo alive', "sh", tenant).strip()

@@ -16,7 +16,7 @@ Launch = Callable[..., Run]
 
 def test_a_cpu_phase_runs_is_seen_and_is_proven_gone(bed: Bed, launch: Launch) -> None:
     run = launch("cpu", hold="6s", deadline="60s")
-    run.wait_load(("node1", "node2"))
+    run.wait_loading()
     assert run.end() == 0, run.said()
     report = json.loads(bed.stressor("report", run.name, "-o", "json").stdout)
     assert report["verdict"] == "pass"
@@ -39,8 +39,7 @@ def test_i1_no_load_when_one_guard_does_not_answer(bed: Bed, launch: Launch) -> 
 
 def test_a_channel_that_freezes_under_load_aborts_and_is_named(bed: Bed, launch: Launch) -> None:
     run = launch("cpu")
-    run.wait_load(("node1", "node2"))
-    run.wait_kind("event.LoadSeen", 30)
+    run.wait_loading()
     frozen = freeze_channel(bed, "node2", run.name)
     try:
         code = run.end()
@@ -103,7 +102,7 @@ def test_evidence_abort_latency(bed: Bed, launch: Launch, record: Callable[[obje
 
 def test_ctrl_c_stops_and_verifies(bed: Bed, launch: Launch) -> None:
     run = launch("cpu")
-    run.wait_load(("node1",))
+    run.wait_loading()
     run.signal(signal.SIGINT)
     assert run.end() == 130, run.said()
     assert all(not bed.marked(host, run.name) for host in bed.load_hosts)
@@ -111,7 +110,7 @@ def test_ctrl_c_stops_and_verifies(bed: Bed, launch: Launch) -> None:
 
 def test_sigterm_stops_and_verifies(bed: Bed, launch: Launch) -> None:
     run = launch("cpu")
-    run.wait_load(("node1",))
+    run.wait_loading()
     run.signal(signal.SIGTERM)
     assert run.end() == 143, run.said()
     assert all(not bed.marked(host, run.name) for host in bed.load_hosts)
@@ -119,7 +118,7 @@ def test_sigterm_stops_and_verifies(bed: Bed, launch: Launch) -> None:
 
 def test_a_second_run_is_refused_while_one_holds_the_lock(bed: Bed, launch: Launch) -> None:
     first = launch("cpu")
-    first.wait_load(("node1",))
+    first.wait_loading()
     second = launch("cpu")
     assert second.end() == 5, second.said()
     assert first.name in second.said()
