@@ -62,6 +62,9 @@ class Narrator:
             self._pulse_s = at_s
             if state.stage is Stage.LOADING:
                 self.say(at_s, f"LOAD   phase {state.step.phase} runs on {', '.join(state.seen)}")
+            if state.stage is Stage.ABORTING and state.arrivals_until_s is not None:
+                wait_s = max(0.0, state.arrivals_until_s - at_s)
+                self.say(at_s, f"abort  jobs may still arrive: last proof in {wait_s:.0f} s")
             if state.stage is Stage.BASELINE:
                 self.say(at_s, f"ARMED  all guards; baseline {state.plan.baseline_s:g} s")
         elif at_s - self._pulse_s > PULSE_S and state.stop is None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.evidence.sources import digest
 from tests.lab.bed import Bed, Run
 
 DEFAULT_SPINDLE_MS = "1"
@@ -96,7 +97,13 @@ def record(request: pytest.FixtureRequest) -> Callable[[object], None]:
             ("git", "rev-parse", "--short", "HEAD"), capture_output=True, text=True, check=True
         ).stdout.strip()
         today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
-        document = {"evidence": name, "date": today, "revision": revision, "figures": figures}
+        document = {
+            "evidence": name,
+            "date": today,
+            "revision": revision,
+            "sources": digest(name),
+            "figures": figures,
+        }
         folder = Path(__file__).resolve().parents[2] / "docs" / "evidence"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n")
