@@ -38,7 +38,7 @@ reader() {
 ticker() {
     exec 3<&- >/dev/null
     trap 'echo t >&7; echo x >&8' EXIT
-    ti_wait=sleep
+    ti_wait='sleep'
     [ "$READ_T" = no ] || ti_wait=pause
     while "$ti_wait" 0.5 && same "/proc/$MAIN" "$MAIN_START"; do
         echo t >&7
@@ -108,10 +108,11 @@ start_worker() {
     WORKER=$!
 }
 
-# order WHAT SEQ: give the worker a job. QUEUE holds "ID:WHAT:SEQ:ORDERED:ASKED" in order.
+# order WHAT SEQ [ORDERED [ASKED]]: give the worker a job. QUEUE holds "ID:WHAT:SEQ:ORDERED:ASKED"
+# in order.
 order() {
     JOBS=$((JOBS + 1))
-    QUEUE="$QUEUE $JOBS:$1:$2:${3:-$NOW}:$NOW"
+    QUEUE="$QUEUE $JOBS:$1:$2:${3:-$NOW}:${4:-$NOW}"
     echo "job $JOBS $1 ${3:-$NOW}" >&7
 }
 
@@ -179,22 +180,27 @@ again() {
 }
 
 # overdue: no scan answer within 2 s. The stuck worker is left behind (SIGKILL reaches it when the
-# kernel lets it go) and a new one takes over, if the host can still fork.
+# kernel lets it go) and a new one takes over, if the host can still fork. What was ordered less
+# than 2 s ago only waited behind it: that goes to the new worker, and keeps its own time.
 overdue() {
     # shellcheck disable=SC2086
     set -- $QUEUE
     [ "$#" -gt 0 ] || return 0
     fields "$1"
-    ov_limit=200
-    [ $((NOW - Q_ASKED)) -ge "$ov_limit" ] || return 0
-    for ov_entry in "$@"; do
-        fields "$ov_entry"
-        no_answer no-scan-answer
-        [ "$Q_WHAT" != kill ] || again UNVERIFIED
-    done
+    [ $((NOW - Q_ASKED)) -ge 200 ] || return 0
     QUEUE='' WORKER_FLOOR=$JOBS
     watched "$WORKER" && { kill -9 "$WORKER"; } 2>/dev/null
     WORKER=0
+    if can_fork; then start_worker; fi
+    for ov_entry in "$@"; do
+        fields "$ov_entry"
+        if [ $((NOW - Q_ASKED)) -lt 200 ]; then
+            order "$Q_WHAT" "$Q_SEQ" "$Q_ORDERED" "$Q_ASKED"
+        else
+            no_answer no-scan-answer
+            [ "$Q_WHAT" != kill ] || again UNVERIFIED
+        fi
+    done
 }
 
 # tombstone REASON: nothing of this run starts, arms or beats here again.
