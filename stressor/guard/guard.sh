@@ -56,7 +56,7 @@ worker() {
     while :; do
         wo_line=''
         # Alone it waits for nobody's word: the tickers end with main.
-        if [ "$wo_alone" = yes ]; then pause 0.5; else read -r wo_line <&7; fi
+        if [ "$wo_alone" = yes ]; then alone; else read -r wo_line <&7; fi
         case $wo_line in
         job\ *)
             # shellcheck disable=SC2086
@@ -71,6 +71,19 @@ worker() {
         esac
         worker_watch
     done
+}
+
+# alone: wait a moment. A shell that cannot even do that hands over to the late loop of kill.sh, in
+# a shell that can, and ends where there is none: it never spins.
+alone() {
+    if can_wait; then
+        pause 0.5
+        return 0
+    fi
+    now
+    [ "$NOW" -ge "$DEADLINE" ] ||
+        better_shell "$DIR/kill.sh" --late "$RUN" "$(((DEADLINE - NOW + 99) / 100))"
+    exit 4
 }
 
 # pulse -> LINE: when main was last awake. A reader that meets the writer half-way sees the beginning

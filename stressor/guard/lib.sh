@@ -143,7 +143,8 @@ can_fork() {
 }
 
 # pause SECONDS (as text): without a fork where read has -t. Descriptor 9 is a FIFO that nobody
-# writes to. dash without the means to fork looks at the clock instead.
+# writes to. dash without the means to fork looks at the clock instead, for 0.1 s: for what ends
+# within seconds only; loops without such an end ask `can_wait` first.
 pause() {
     if [ "$READ_T" = yes ]; then
         # shellcheck disable=SC3045
@@ -156,4 +157,17 @@ pause() {
         while [ "$NOW" -lt "$pa_until" ]; do now; done
     fi
     return 0
+}
+
+# can_wait: would `pause` sleep rather than look at the clock?
+can_wait() {
+    [ "$READ_T" = yes ] || can_fork
+}
+
+# better_shell SCRIPT ARG...: where read has no -t, go on as a shell that has it. It takes the place
+# of this one, so nothing is forked. Comes back when there is no such shell.
+better_shell() {
+    [ "$READ_T" = no ] && [ -r "$1" ] || return 0
+    if command -v bash >/dev/null 2>&1; then exec bash "$@"; fi
+    if command -v busybox >/dev/null 2>&1; then exec busybox ash "$@"; fi
 }
