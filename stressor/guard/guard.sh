@@ -1,12 +1,12 @@
 # shellcheck shell=sh
 # shellcheck disable=SC2034,SC2153,SC2154 # the pieces share their variables; the whole is checked too
-# The resident guard. Five processes watch each other, because each of them may hang:
+# The resident guard. Six processes watch each other, because each of them may hang:
 #   main    reads events from a FIFO, answers the client, kills what is remembered; only builtins
 #           after arming, so that neither a full process table nor a hung disk stops it
 #   reader  turns the client's lines, and the end of its stream, into events
-#   tickers two of them, each an event every half second: nobody reads events with a time-out,
-#           because busybox drops the bytes of a line that the time-out cuts, and that line could
-#           be the kill
+#   tickers two for main, each an event every second, half a second apart, and one for the worker:
+#           nobody reads events with a time-out, because busybox drops the bytes of a line that the
+#           time-out cuts, and that line could be the kill
 #   worker  scans /proc, which may block for ever; kills by itself when main is gone or hangs
 
 # say TEXT: one line to the client. A dead channel must not matter.
@@ -32,17 +32,19 @@ reader() {
     echo e >&8
 }
 
-# Its end trips: it says so itself where it can (dash ends when it cannot fork `sleep`), and at the
-# other ticker's next event main sees that it is gone. The worker is woken first, and once more at
-# the end: when main is dead, the kill is the worker's.
+# ticker FIRST_S FD: events for main (FD 8) or for the worker (FD 7), never for both: a main that
+# hangs lets its FIFO fill, and who blocks on that cannot wake the worker, whose kill it is then.
+# A ticker's end trips. It says so itself where it can (dash ends when it cannot fork `sleep`), and
+# at the other ticker's next event main sees that it is gone.
 ticker() {
     exec 3<&- >/dev/null
     trap 'echo t >&7; echo x >&8' EXIT
     ti_wait='sleep'
     [ "$READ_T" = no ] || ti_wait=pause
-    while "$ti_wait" 0.5 && same "/proc/$MAIN" "$MAIN_START"; do
-        echo t >&7
-        echo t >&8
+    "$ti_wait" "$1"
+    while same "/proc/$MAIN" "$MAIN_START"; do
+        echo t >&"$2"
+        "$ti_wait" 1 || break
     done
 }
 
@@ -257,7 +259,7 @@ watch_over() {
             trip tombstone
         elif [ $((NOW - BEAT_AT)) -gt "$BEAT" ]; then
             trip beat
-        elif ! { watched "$TICKER_A" && watched "$TICKER_B"; }; then
+        elif ! { watched "$TICKER_A" && watched "$TICKER_B" && watched "$TICKER_C"; }; then
             trip watcher
         elif ! watched "$READER" && [ "$EVENT" != e ]; then
             # Perhaps its last word still waits in the FIFO: the end of the stream, most likely.
@@ -315,7 +317,7 @@ beat() {
 }
 
 end_children() {
-    for en_pid in "$READER" "$TICKER_A" "$TICKER_B" "$WORKER"; do
+    for en_pid in "$READER" "$TICKER_A" "$TICKER_B" "$TICKER_C" "$WORKER"; do
         watched "$en_pid" && { kill -9 "$en_pid"; } 2>/dev/null
     done
 }
@@ -399,10 +401,12 @@ guard_main() {
     trap 'exit 1' TERM
     MAIN=$ME MAIN_START=$ME_START
     start_worker
-    ticker &
+    ticker 0.5 8 &
     TICKER_A=$!
-    ticker &
+    ticker 1 8 &
     TICKER_B=$!
+    ticker 1 7 &
+    TICKER_C=$!
     reader &
     READER=$!
     exec 3<&-

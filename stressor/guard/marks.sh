@@ -158,8 +158,29 @@ doubt() {
     return 0
 }
 
-# look_builtin: the scan without a fork. Slow, and it may block; see `look`.
+# cleared BASE: was the mount table of a process with the same mount namespace and the same root
+# read in this scan, and free of the mark? Then BASE's reads the same. Latest first: processes of one
+# container have neighbouring pids.
+cleared() {
+    for cl_base in $CLEARED; do
+        # shellcheck disable=SC3013
+        [ "$1/ns/mnt" -ef "$cl_base/ns/mnt" ] && [ "$1/root" -ef "$cl_base/root" ] && return 0
+    done
+    return 1
+}
+
+# mount_look BASE: mountinfo_marked, once for each namespace and root.
+mount_look() {
+    cleared "$1" && return 1
+    mountinfo_marked "$1"
+    ml_found=$?
+    [ $ml_found -ne 1 ] || CLEARED="$1 $CLEARED"
+    return $ml_found
+}
+
+# look_builtin: the scan without a fork. Slow, and it may block on a stuck process's environ.
 look_builtin() {
+    CLEARED=''
     set +f
     for lb_base in /proc/[0-9]*; do
         in_scope "$lb_base"
@@ -167,7 +188,7 @@ look_builtin() {
     done
     set -f
     for lb_base in $CAND; do
-        mountinfo_marked "$lb_base" && take "$lb_base" && continue
+        mount_look "$lb_base" && take "$lb_base" && continue
         environ_marked "$lb_base"
         case $? in
         0) take "$lb_base" ;;
