@@ -1,4 +1,4 @@
-"""The load image's entry point: never late, never beyond its end, nothing but the tool on stdout."""
+"""The load image's entry point: never late, never beyond its end, stdout for the tool alone."""
 
 import subprocess
 import time

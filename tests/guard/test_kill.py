@@ -130,7 +130,8 @@ def test_i7_a_daemon_that_sees_the_kubelets_own_mounts_is_no_load(
     Memory show in theirs, without being theirs."""
     run = fresh_run()
     script = f"""
-      kubelet=$SCRATCH/kubelet; volume=$kubelet/pods/1/volumes/kubernetes.io~empty-dir/stressor-{run}
+      kubelet=$SCRATCH/kubelet
+      volume=$kubelet/pods/1/volumes/kubernetes.io~empty-dir/stressor-{run}
       mkdir -p "$volume" "$kubelet/pods/1/volume-subpaths/x"
       mount --bind "$volume" "$kubelet/pods/1/volume-subpaths/x"
       mount -t tmpfs none "$volume"
