@@ -207,12 +207,34 @@ def init_pid(ledger: Ledger, host: p.Host) -> int:
     raise LabError(f"{host.name} does not run")
 
 
+# Steps into a cgroup, then becomes the command.
+_STEP_IN = 'echo $$ >"$1" && shift && exec "$@"'
+
+
+def _guest_cgroup(ledger: Ledger, host: p.Host) -> Path:
+    """Where commands that the lab runs in `host` stand, so that `down` finds them as well.
+
+    When a host shuts down it stops every process in it; `nsenter` then stops itself with its
+    child, never collects it, and the host's process 1 waits for that for ever.  Not in the
+    freezer of version 1: a command in a frozen host could not even be killed.
+    """
+    own = [tree for tree in trees(ledger, host) if not (tree / "freezer.state").exists()]
+    folder = own[-1] / "lab-guest"
+    folder.mkdir(exist_ok=True)
+    for name in ("cpuset.cpus", "cpuset.mems"):
+        if (folder / "cgroup.clone_children").exists() and (folder / name).exists():
+            (folder / name).write_text((own[-1] / name).read_text())
+    return folder
+
+
 def entering(ledger: Ledger, host: p.Host) -> tuple[str, ...]:
     """The start of a command line that runs in the namespaces of `host` as root."""
     pid = str(init_pid(ledger, host))
+    procs = str(_guest_cgroup(ledger, host) / "cgroup.procs")
     spaces = ("--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup")
     path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-    return ("nsenter", "--target", pid, *spaces, "--", "env", "-i", path)
+    step_in = ("/bin/sh", "-c", _STEP_IN, "lab-enter", procs)
+    return (*step_in, "nsenter", "--target", pid, *spaces, "--", "env", "-i", path)
 
 
 def inside(ledger: Ledger, host: p.Host, argv: Sequence[str], *, timeout_s: float = 30.0) -> str:

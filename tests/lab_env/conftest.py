@@ -57,25 +57,32 @@ def _cgroups() -> frozenset[str]:
     )
 
 
-def _lines(path: str, field: int) -> frozenset[str]:
-    return frozenset(line.split()[field] for line in Path(path).read_text().splitlines())
+def _mounts(grounds: tuple[str, ...]) -> frozenset[str]:
+    points = (line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines())
+    return frozenset(point for point in points if point.startswith(grounds))
 
 
-def _loops() -> frozenset[str]:
-    argv = ("losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE")
-    return frozenset(subprocess.run(argv, capture_output=True, text=True).stdout.splitlines())
+def _loops(grounds: tuple[str, ...]) -> frozenset[str]:
+    argv = ("losetup", "--list", "--noheadings", "--output", "BACK-FILE")
+    listed = subprocess.run(argv, capture_output=True, text=True).stdout.splitlines()
+    return frozenset(line for line in listed if line.strip().startswith(grounds))
 
 
 def traces() -> Traces:
-    """Everything of these kinds that is there right now."""
+    """Everything of these kinds that is there right now, on the lab's grounds where they say.
+
+    Other tests may mount and attach things of their own meanwhile; those are not the lab's.
+    """
     netns = Path("/run/netns")
+    places = p.places()
+    grounds = (str(places.state), str(places.cache), "/run/netns/stressor-", "/run/systemd/nspawn")
     return Traces(
         processes=_processes(),
         namespaces=frozenset(os.listdir(netns)) if netns.exists() else frozenset(),
-        mounts=_lines("/proc/self/mountinfo", 4),
+        mounts=_mounts(grounds),
         cgroups=_cgroups(),
         interfaces=frozenset(os.listdir("/sys/class/net")),
-        loops=_loops(),
+        loops=_loops(grounds),
     )
 
 
