@@ -33,8 +33,10 @@ held() {
     return 1
 }
 
+# limit -> LIMIT, which bounds whatever is forked, and TASKS_MAX. Forks.
 limit() {
     LIMIT=''
+    tasks_max
     if command -v timeout >/dev/null 2>&1 && timeout -s KILL 3 true 2>/dev/null; then
         LIMIT='timeout -s KILL 3'
     fi

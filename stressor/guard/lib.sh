@@ -134,11 +134,23 @@ can_fork() {
     # shellcheck disable=SC2086
     set -- $LINE
     cf_tasks=${4#*/}
-    # A sysctl file answers only the first read: shells that read byte by byte get one digit of it,
-    # which is no limit that a running host could have.
     for cf_file in threads-max pid_max; do
-        line "/proc/sys/kernel/$cf_file" || continue
-        [ "${#LINE}" -le 2 ] || [ $((cf_tasks + 50)) -lt "$LINE" ] || return 1
+        LINE=${TASKS_MAX:-}
+        [ -n "$LINE" ] || line "/proc/sys/kernel/$cf_file" || continue
+        # One digit, all that a byte-wise shell gets, is no limit that a running host could have.
+        [ "${#LINE}" -le 1 ] || [ $((cf_tasks + 50)) -lt "$LINE" ] || return 1
+    done
+}
+
+# tasks_max -> TASKS_MAX: how many tasks the whole host may have; empty: not known. A sysctl file
+# answers only the first read, and shells that read byte by byte get one digit of it: hence the fork,
+# while forks are free.
+tasks_max() {
+    TASKS_MAX=''
+    for tm_file in threads-max pid_max; do
+        tm_text=$(cat "/proc/sys/kernel/$tm_file" 2>/dev/null)
+        case $tm_text in '' | *[!0-9]*) continue ;; esac
+        [ -n "$TASKS_MAX" ] && [ "$TASKS_MAX" -le "$tm_text" ] || TASKS_MAX=$tm_text
     done
 }
 
