@@ -94,3 +94,32 @@ def test_the_last_of_several_reports_counts_with_its_own_survivors() -> None:
     proof = proof_of("a", [first, bad, good])
     assert proof is not None
     assert (proof.state, proof.survivors) == (HostState.STOPPED, ())
+
+
+@given(
+    st.sampled_from(
+        [
+            (PROOF, ("state", "stopped", "took_ms")),
+            ("! survivor 6 pid=41 comm=fio state=D wchan=x age_s=12", ("pid",)),
+            ("9 ok sample boot=9.5 psi_cpu_some_us=7", ("boot",)),
+        ]
+    ),
+    st.data(),
+)
+def test_i4_without_every_field_that_counts_a_line_is_noise(
+    form: tuple[str, tuple[str, ...]], data: st.DataObject
+) -> None:
+    line, needed = form
+    gone = data.draw(st.sampled_from(needed))
+    words = [word for word in line.split(" ") if not word.startswith(f"{gone}=")]
+    assert parse(" ".join(words)) == Noise(" ".join(words))
+    empty = [f"{gone}=" if word.startswith(f"{gone}=") else word for word in line.split(" ")]
+    assert parse(" ".join(empty)) == Noise(" ".join(empty))
+
+
+@given(st.sampled_from(sorted(PROVEN)), st.integers(1, 40))
+def test_i5_no_good_news_beside_any_survivors(state: HostState, count: int) -> None:
+    lines = [f"! survivor 0 pid={n + 2} comm=x state=D wchan=y age_s=1" for n in range(count)]
+    proof = proof_of("a", [*lines, f"! proof 0 state={state} stopped=1 scans=2 took_ms=9 detail=-"])
+    assert proof is not None
+    assert proof.state is HostState.UNVERIFIED
