@@ -158,13 +158,24 @@ doubt() {
     return 0
 }
 
+# root_mount BASE -> ROOT_MOUNT: the number of the mount that is its root, from the first line of its
+# mount table; false where that line is another's, as in a root that is a mere folder.
+root_mount() {
+    ROOT_MOUNT='' rm_point=''
+    { read -r ROOT_MOUNT lib_x lib_x lib_x rm_point lib_x <"$1/mountinfo"; } 2>/dev/null
+    [ -n "$ROOT_MOUNT" ] && [ "$rm_point" = / ]
+}
+
 # cleared BASE: was the mount table of a process with the same mount namespace and the same root
-# read in this scan, and free of the mark? Then BASE's reads the same. Latest first: processes of one
+# read in this scan, and free of the mark? Then BASE's reads the same. Equal folders are not enough:
+# a bind mount of the root is the same folder and shows fewer mounts. Latest first: processes of one
 # container have neighbouring pids.
 cleared() {
-    for cl_base in $CLEARED; do
+    for cl_entry in $CLEARED; do
+        cl_base=${cl_entry%:*}
         # shellcheck disable=SC3013
-        [ "$1/ns/mnt" -ef "$cl_base/ns/mnt" ] && [ "$1/root" -ef "$cl_base/root" ] && return 0
+        [ "$1/ns/mnt" -ef "$cl_base/ns/mnt" ] && [ "$1/root" -ef "$cl_base/root" ] &&
+            root_mount "$1" && [ "$ROOT_MOUNT" = "${cl_entry##*:}" ] && return 0
     done
     return 1
 }
@@ -174,7 +185,7 @@ mount_look() {
     cleared "$1" && return 1
     mountinfo_marked "$1"
     ml_found=$?
-    [ $ml_found -ne 1 ] || CLEARED="$1 $CLEARED"
+    if [ $ml_found -eq 1 ] && root_mount "$1"; then CLEARED="$1:$ROOT_MOUNT $CLEARED"; fi
     return $ml_found
 }
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from stressor.guard.script import script_text
+from tests.guard.trees import eventually, fresh_run, tree
 
 pytestmark = pytest.mark.slow
 
@@ -49,3 +50,29 @@ def test_a_host_full_of_tasks_is_not_forked_on(
 ) -> None:
     words = f"mounts; TASKS_MAX={limit}; if can_fork; then echo yes; else echo no; fi"
     assert functions(words, shell) == f"{answer}\n"
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+def test_a_mount_table_seen_from_another_root_clears_nobody(shell: tuple[str, ...]) -> None:
+    """A scan without forks reads a table once for each namespace and root, not each namespace."""
+    run = fresh_run()
+    script = "r=$SCRATCH/r; mkdir $r; mount --bind / $r; sleep 50 & exec chroot $r sleep 51"
+    with tree(volume_run=run, script=script) as load:
+        assert eventually(lambda: len(sleepers(load.pids)) == 2)
+        inside, outside = sleepers(load.pids)["51"], sleepers(load.pids)["50"]
+        words = (
+            'RUN=$1 CAND="$2 $3" MARKED="" UNCLEAR="" REPS="" ARMED=0; host_ns; '
+            "look_builtin; echo $MARKED"
+        )
+        said = functions(words, shell, run, f"/proc/{inside}", f"/proc/{outside}")
+        assert f"/proc/{outside}:" in said
+        assert f"/proc/{inside}:" not in said
+
+
+def sleepers(pids: list[int]) -> dict[str, int]:
+    found = {}
+    for pid in pids:
+        words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+        if words[0] == "sleep":
+            found[words[1]] = pid
+    return found
