@@ -31,8 +31,7 @@ def no_more_forks(group: Path) -> None:
     (group / "pids.max").write_text("1")
 
 
-@pytest.mark.parametrize("interpreter", ["dash", "bash"])
-def test_a_late_loop_that_cannot_fork_does_not_spin(state: Path, interpreter: str) -> None:
+def test_a_late_loop_that_cannot_fork_does_not_spin(state: Path) -> None:
     run = fresh_run()
     folder = state / run
     folder.mkdir(parents=True)
@@ -41,7 +40,7 @@ def test_a_late_loop_that_cannot_fork_does_not_spin(state: Path, interpreter: st
     with cgroup(PIDS) as group:
         into = ["sh", "-c", f'echo $$ > {group}/cgroup.procs; exec "$@"', "sh"]
         loop = subprocess.Popen(
-            [*into, interpreter, str(script), "--late", run, "20"], start_new_session=True
+            [*into, "dash", str(script), "--late", run, "20"], start_new_session=True
         )
         try:
             assert eventually((folder / "late.pid").exists)

@@ -59,6 +59,7 @@ def test_i4_only_the_order_that_hangs_is_unanswered(state: Path, shell: Shell) -
         assert load.pids
 
 
+@pytest.mark.parametrize("shell", [Shell.BUSYBOX])
 def test_i4_every_order_is_answered_within_its_time_however_many_hang(
     state: Path, shell: Shell
 ) -> None:
