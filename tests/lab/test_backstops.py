@@ -22,7 +22,9 @@ def sleeper(bed: Bed) -> Iterator[None]:
     """A process with the run's mark in a mount namespace of its own."""
     clear(bed)
     words = ("unshare", "--mount", "sleep", "90")
-    bed.ssh(NODE, "systemd-run", "--unit=backstop", f"--setenv=STRESSOR_RUN={RUN}", *words)
+    bed.ssh(
+        NODE, "systemd-run", "--collect", "--unit=backstop", f"--setenv=STRESSOR_RUN={RUN}", *words
+    )
     wait_for(lambda: True if bed.marked(NODE, RUN) else None, 10.0, str)
     yield
     clear(bed)
