@@ -139,7 +139,6 @@ def _drive(
         cold_killer(),
         lambda suspend_only: _cleanup_argv(plan.run, suspend_only),
         narrator.warn,
-        note,
     )
     loop = Loop(plan, clock, events, performer, journal, narrator.watch, request.hang_after_s)
     sampler = Sampler(clock, events)

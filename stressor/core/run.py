@@ -17,7 +17,6 @@ from stressor.core.thresholds import breach, observe, watches
 from stressor.core.verdict import merge
 from stressor.model import (
     PROVEN,
-    Breach,
     Gate,
     GateAction,
     HostProof,
@@ -154,11 +153,6 @@ def _judge(state: RunState, at_s: float) -> Decision:
     fresh = [b for b in breaches if (b.gate.signal, b.source) not in state.warned]
     warned = state.warned | {(b.gate.signal, b.source) for b in fresh}
     return replace(state, warned=warned), tuple(fx.WarnOperator(b) for b in fresh)
-
-
-def breaches_now(state: RunState, at_s: float) -> tuple[Breach, ...]:
-    """The gates that fire or are stale at `at_s`, for a status line."""
-    return tuple(b for b in (breach(w, at_s) for w in state.watches) if b is not None)
 
 
 # --- the pulse

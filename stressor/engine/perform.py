@@ -36,7 +36,6 @@ class Performer:
     killer: ColdKiller
     cleanup_argv: Callable[[bool], tuple[str, ...]]
     warn: Callable[[Breach], None]
-    note: Callable[[str, str], None]
 
     def perform(self, effect: fx.Effect) -> None:
         """Carry out one effect without waiting for its outcome."""
