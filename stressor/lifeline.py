@@ -68,6 +68,16 @@ def state_dir(env: Mapping[str, str]) -> Path:
     return home / ".local" / "state" / "stressor"
 
 
+def runs_dir(state: Path) -> Path:
+    """Where the folders of all runs are."""
+    return state / "runs"
+
+
+def journal_path(state: Path, run: str) -> Path:
+    """The journal of `run`, whether it exists or not."""
+    return runs_dir(state) / run / "journal.jsonl"
+
+
 def path_of(state: Path, cluster: str) -> Path:
     """Where the file of `cluster` is. Raises ConfigError for a name that cannot be a file's."""
     if not _CLUSTER.fullmatch(cluster):

@@ -4,21 +4,32 @@ import os
 from pathlib import Path
 
 from stressor.errors import ConfigError
-from stressor.lifeline import RunEntry, known_clusters, path_of, read, state_dir
+from stressor.lifeline import (
+    RunEntry,
+    journal_path,
+    known_clusters,
+    path_of,
+    read,
+    runs_dir,
+    state_dir,
+)
 
 
 def journal_of(run: str | None) -> Path:
     """The journal of `run`, or of the run that was started last. Raises ConfigError without one."""
-    runs = state_dir(os.environ) / "runs"
+    state = state_dir(os.environ)
+    runs = runs_dir(state)
+    names = sorted(folder.name for folder in runs.glob("*"))
     if run is not None:
-        path = runs / run / "journal.jsonl"
+        path = journal_path(state, run)
         if not path.exists():
-            raise ConfigError((f"no run `{run}` in {runs}; there are: {_names(runs)}",))
+            there = ", ".join(names) or "none"
+            raise ConfigError((f"no run `{run}` in {runs}; there are: {there}",))
         return path
-    journals = sorted(runs.glob("*/journal.jsonl"), key=lambda path: path.stat().st_mtime)
+    journals = [path for path in (journal_path(state, name) for name in names) if path.exists()]
     if not journals:
         raise ConfigError((f"no run in {runs} yet: stressor run PHASEFILE",))
-    return journals[-1]
+    return max(journals, key=lambda path: path.stat().st_mtime)
 
 
 def entry_of(run: str) -> tuple[str, RunEntry]:
@@ -29,7 +40,3 @@ def entry_of(run: str) -> tuple[str, RunEntry]:
             if entry.run == run:
                 return cluster, entry
     raise ConfigError((f"no lifeline file in {state / 'lifeline'} knows the run `{run}`",))
-
-
-def _names(runs: Path) -> str:
-    return ", ".join(sorted(path.name for path in runs.glob("*"))) or "none"

@@ -29,7 +29,7 @@ from stressor.guard.script import guard_argv
 from stressor.journal import Header, JournalWriter
 from stressor.kube.base import Kube
 from stressor.kube.readyz import Credentials, credentials, readyz
-from stressor.lifeline import RunEntry, close_run, record_run, refresh, state_dir
+from stressor.lifeline import RunEntry, close_run, journal_path, record_run, refresh, state_dir
 from stressor.model import Host, Inventory, Plan, Role, StopReason
 from stressor.remote import scrape
 from stressor.remote.connect import connect, preload
@@ -62,9 +62,9 @@ def execute(request: Request) -> int:
     clock = BootClock.start()
     started_unix_s = clock.unix_s()
     plan = request.plan
-    journal_path = state / "runs" / plan.run / "journal.jsonl"
-    journal_path.parent.mkdir(parents=True, mode=0o700)
-    journal = JournalWriter(journal_path, _header(request, clock), clock=clock.now_s)
+    path = journal_path(state, plan.run)
+    path.parent.mkdir(parents=True, mode=0o700)
+    journal = JournalWriter(path, _header(request, clock), clock=clock.now_s)
 
     def note(topic: str, text: str) -> None:
         journal.append("note.Text", clock.now_s(), {"topic": topic, "text": text})
@@ -76,7 +76,7 @@ def execute(request: Request) -> int:
         try:
             guarded = tuple(h for h in request.inventory.hosts if h.name in plan.guarded)
             refresh(state, plan.cluster, guarded, started_unix_s)
-            record_run(state, plan.cluster, _entry(request, journal_path, started_unix_s))
+            record_run(state, plan.cluster, _entry(request, path, started_unix_s))
             code = _drive(request, clock, journal, note)
         finally:
             lock.release()
@@ -102,12 +102,12 @@ def _header(request: Request, clock: BootClock) -> Header:
     )
 
 
-def _entry(request: Request, journal_path: Path, started_unix_s: float) -> RunEntry:
+def _entry(request: Request, journal: Path, started_unix_s: float) -> RunEntry:
     return RunEntry(
         run=request.plan.run,
         started_unix_s=started_unix_s,
         deadline_unix_s=started_unix_s + request.plan.deadline_s,
-        journal_path=str(journal_path),
+        journal_path=str(journal),
         namespace=request.plan.namespace,
         kubeconfig_path=request.inventory.kubeconfig_path,
         hosts=request.plan.guarded,

@@ -33,13 +33,3 @@ def settings(env: Mapping[str, str], *, inventory_flag: str | None = None) -> Se
         if value:
             return Settings(state_dir(env), Path(value), origin)
     raise ConfigError((f"no inventory: name one with --inventory FILE or ${INVENTORY_VARIABLE}",))
-
-
-def run_dir(state: Path, run: str) -> Path:
-    """The folder of one run: its journal and reports."""
-    return state / "runs" / run
-
-
-def journal_path(state: Path, run: str) -> Path:
-    """The journal of one run."""
-    return run_dir(state, run) / "journal.jsonl"

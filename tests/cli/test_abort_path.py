@@ -1,8 +1,6 @@
 """I6: what `stressor abort` is made of, before and after a real abort against a loopback host."""
 
 import json
-import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -12,6 +10,7 @@ import pytest
 from stressor import lifeline
 from stressor.lifeline import Lifeline
 from stressor.model import Host, Transport
+from tests.cli.child import run
 from tests.sshd import running_sshd
 
 HEAVY = ("kubernetes", "ansible", "ansible_runner", "rich", "pydantic", "sqlalchemy", "jinja2")
@@ -27,24 +26,12 @@ print(json.dumps({"code": code, "modules": sorted(sys.modules)}))
 """
 
 
-def _run(*argv: str, state: Path) -> subprocess.CompletedProcess[str]:
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("STRESSOR_", "KUBE"))}
-    return subprocess.run(
-        argv,
-        env={**env, "STRESSOR_STATE": str(state)},
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
-    )
-
-
 @pytest.mark.ssh
 def test_i6_a_real_abort_imports_nothing_heavy(tmp_path: Path) -> None:
     with running_sshd(tmp_path / "sshd") as sshd:
         host: Host = sshd.host(Transport.PARAMIKO)
         lifeline.write(tmp_path, Lifeline("loop", 1.0, (host,)))
-        done = _run(sys.executable, "-c", ABORT, state=tmp_path)
+        done = run(sys.executable, "-c", ABORT, state=tmp_path)
     assert "CLEAN" in done.stdout, done.stdout + done.stderr
     said = json.loads(done.stdout.splitlines()[-1])
     assert said["code"] == 0
@@ -62,13 +49,13 @@ def test_abort_help_answers_at_once(tmp_path: Path) -> None:
 
 def _timed_help(state: Path) -> float:
     began_s = time.monotonic()
-    done = _run(sys.executable, "-m", "stressor", "abort", "--help", state=state)
+    done = run(sys.executable, "-m", "stressor", "abort", "--help", state=state)
     assert done.returncode == 0
     return time.monotonic() - began_s
 
 
 def test_abort_without_a_lifeline_says_what_to_do(tmp_path: Path) -> None:
-    done = _run(sys.executable, "-m", "stressor", "abort", state=tmp_path)
+    done = run(sys.executable, "-m", "stressor", "abort", state=tmp_path)
     assert done.returncode == 2
     assert "no lifeline file" in done.stderr
 
@@ -76,7 +63,7 @@ def test_abort_without_a_lifeline_says_what_to_do(tmp_path: Path) -> None:
 def test_several_clusters_get_a_ready_line_each(tmp_path: Path) -> None:
     for name in ("a", "b"):
         lifeline.write(tmp_path, Lifeline(name, 1.0, ()))
-    done = _run(sys.executable, "-m", "stressor", "abort", state=tmp_path)
+    done = run(sys.executable, "-m", "stressor", "abort", state=tmp_path)
     assert done.returncode == 2
     assert "stressor abort --cluster a\n" in done.stderr
     assert "stressor abort --cluster b\n" in done.stderr
@@ -87,7 +74,7 @@ def test_ten_mistakes_are_ten_lines_and_exit_2(tmp_path: Path) -> None:
     phases = Path(__file__).parent / "ten-mistakes.yaml"
     inventory = Path(__file__).parent / "inventory.yaml"
     words = ("run", str(phases), "--inventory", str(inventory))
-    done = _run(sys.executable, "-m", "stressor", *words, state=tmp_path)
+    done = run(sys.executable, "-m", "stressor", *words, state=tmp_path)
     assert done.returncode == 2, done.stderr
     lines = [line for line in done.stderr.splitlines() if "ten-mistakes.yaml:" in line]
     assert len(lines) == 10, done.stderr

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from stressor.config.settings import journal_path, settings
+from stressor.config.settings import settings
 from stressor.errors import ConfigError
 
 ENV = {"STRESSOR_STATE": "/state", "STRESSOR_INVENTORY": "/env.yaml"}
@@ -24,7 +24,3 @@ def test_a_flag_beats_the_environment() -> None:
 def test_no_inventory_is_no_default() -> None:
     with pytest.raises(ConfigError, match="name one with --inventory"):
         settings({**ENV, "STRESSOR_INVENTORY": ""})
-
-
-def test_a_run_has_its_folder() -> None:
-    assert journal_path(Path("/state"), "7f3a") == Path("/state/runs/7f3a/journal.jsonl")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from stressor.config.inventory import load_inventory
-from stressor.lifeline import state_dir
+from stressor.lifeline import journal_path, state_dir
 from stressor.model import Inventory, Role
 from stressor.remote.base import Completed
 from stressor.remote.connect import connect
@@ -129,7 +129,7 @@ class Run:
 
     def records(self) -> Iterator[dict[str, object]]:
         """The journal's complete lines so far."""
-        path = state_dir(os.environ) / "runs" / self.name / "journal.jsonl"
+        path = journal_path(state_dir(os.environ), self.name)
         for line in path.read_text().splitlines(keepends=True) if path.exists() else ():
             if line.endswith("\n"):
                 yield json.loads(line)

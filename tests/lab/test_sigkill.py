@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from stressor.lifeline import state_dir
+from stressor.lifeline import journal_path, state_dir
 from tests.lab.bed import Bed, Run
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(2400)]
@@ -35,7 +35,7 @@ def kill_at(bed: Bed, launch: Launch, moment_s: float) -> dict[str, object]:
     time.sleep(moment_s)
     run.signal(signal.SIGKILL)
     run.process.wait(10)
-    journal = state_dir(os.environ) / "runs" / run.name / "journal.jsonl"
+    journal = journal_path(state_dir(os.environ), run.name)
     seen: dict[str, object] = {"moment_s": moment_s, "records": 0}
     if journal.exists():
         report = bed.stressor("report", run.name, "-o", "json")

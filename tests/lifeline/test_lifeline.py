@@ -142,6 +142,10 @@ def test_state_dir_follows_its_own_variable_then_xdg_then_home() -> None:
     assert lifeline.state_dir(relative) == Path("/home/o/.local/state/stressor")
 
 
+def test_a_run_has_its_folder() -> None:
+    assert lifeline.journal_path(Path("/s"), "7f3a") == Path("/s/runs/7f3a/journal.jsonl")
+
+
 def test_hosts_of_an_open_run_outlive_a_plan_without_them(tmp_path: Path) -> None:
     lifeline.write(tmp_path, FULL)
     other = Host("node9", (Route("10.0.0.9"),))
