@@ -105,12 +105,24 @@ def read(path: Path) -> Lifeline:
 
 
 def permission_warning(path: Path) -> str | None:
-    """What is wrong with who may change the file: whoever can, chooses where abort logs in."""
-    status = path.stat()
-    if status.st_uid not in (0, os.geteuid()):
-        return f"{path} belongs to uid {status.st_uid}: make sure that it is yours"
-    if stat.S_IMODE(status.st_mode) & 0o077:
-        return f"{path} is open to others: chmod 600 {path}"
+    """What is wrong with who may change the file, as the rest of a sentence that begins with its
+    name; None for one that is not there. Whoever can change it, chooses where abort logs in.
+    Raises nothing: a warning must not keep an abort from its work."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return f"cannot be checked: {error.strerror}"
+    return permission_flaw(status.st_uid, status.st_mode, os.geteuid())
+
+
+def permission_flaw(owner_uid: int, mode: int, own_uid: int) -> str | None:
+    """`permission_warning` for a file that is there. Short enough for a line of abort's screen."""
+    if owner_uid not in (0, own_uid):
+        return f"belongs to uid {owner_uid}: is it yours?"
+    if stat.S_IMODE(mode) & 0o077:
+        return "is open to others: chmod 600 it"
     return None
 
 

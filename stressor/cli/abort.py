@@ -17,7 +17,7 @@ import click
 from stressor.cli import wiring_ssh
 from stressor.engine.sweep import Line, Sweep
 from stressor.errors import ExitCode, StressorError
-from stressor.lifeline import Lifeline, RunEntry, close_run, state_dir
+from stressor.lifeline import Lifeline, RunEntry, close_run, permission_warning, state_dir
 from stressor.model import PROVEN, Host, HostProof, HostState, Survivor
 
 SUSPEND_WAIT_S = 2.0
@@ -55,11 +55,14 @@ def abort(cluster: str | None, run_name: str | None, budget: float, reason: str)
     """
     screen = Screen(time.monotonic())
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    lifeline = wiring_ssh.choose_lifeline(cluster)
+    path, lifeline = wiring_ssh.choose_lifeline(cluster)
     entry, run = _target(lifeline, run_name)
     screen.say(f"ABORT  {_called(run)}  cluster {lifeline.cluster}")
     count = len(lifeline.hosts if entry is None else entry.hosts)
     screen.say(f"       {count} hosts over SSH, API not used, budget {budget:.0f} s")
+    warning = permission_warning(path)
+    if warning is not None:
+        screen.say(f"WARNING  lifeline file {warning}")
     proofs = _sweep(screen, lifeline, run, entry, reason, budget)
     _finish(screen, lifeline, run, proofs)
 

@@ -16,6 +16,7 @@ from stressor.engine.storage import mounts
 from stressor.errors import ConfigError, Refused
 from stressor.kube.base import Kube
 from stressor.kube.client import connect as connect_kube
+from stressor.lifeline import path_of, permission_warning
 from stressor.model import Inventory, Plan, Suite
 from stressor.probes import SIGNALS
 from stressor.remote.connect import connect
@@ -55,6 +56,7 @@ def run(
     """
     chosen = settings(os.environ, inventory_flag=inventory)
     hosts = load_inventory(chosen.inventory_path)
+    _warn_of_lifeline(path_of(chosen.state_dir, hosts.cluster))
     suite = load_suite(phasefile, inventory=hosts)
     judgement = _storage(suite, hosts, accept_unknown_storage)
     kube = connect_kube(hosts.kubeconfig_path)
@@ -76,6 +78,13 @@ def run(
     _say(f"report      stressor report {plan.run}")
     _say(f"exit {code}")
     sys.exit(code)
+
+
+def _warn_of_lifeline(path: Path) -> None:
+    """Before the run writes the file anew, with its own mode: what others put in may be kept."""
+    warning = permission_warning(path)
+    if warning is not None:
+        _say(f"WARNING  {path} {warning}")
 
 
 def _storage(suite: Suite, hosts: Inventory, unknown_reason: str | None) -> placement.Judgement:

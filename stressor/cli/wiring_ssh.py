@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 from stressor.engine.abort import ColdKiller
 from stressor.errors import ConfigError
@@ -17,22 +18,23 @@ def cold_killer() -> ColdKiller:
     return ColdKiller(_connect)
 
 
-def choose_lifeline(cluster: str | None) -> Lifeline:
-    """The lifeline file of `cluster`; of the only one known; of the only one with an open run.
+def choose_lifeline(cluster: str | None) -> tuple[Path, Lifeline]:
+    """The lifeline file of `cluster`, and where it is; else the only one with an open run, or the
+    only one known.
 
     Raises ConfigError, with a ready line for each, when that is not one.
     """
     state = state_dir(os.environ)
     if cluster is not None:
-        return read(path_of(state, cluster))
-    known = tuple(read(path_of(state, name)) for name in known_clusters(state))
-    live = tuple(lifeline for lifeline in known if lifeline.open_runs)
+        return _read(path_of(state, cluster))
+    known = tuple(_read(path_of(state, name)) for name in known_clusters(state))
+    live = tuple(one for one in known if one[1].open_runs)
     for choice in (live, known):
         if len(choice) == 1:
             return choice[0]
     if not known:
         raise ConfigError((f"no lifeline file in {state / 'lifeline'}: nothing ran from here",))
-    lines = tuple(f"  stressor abort --cluster {lifeline.cluster}" for lifeline in live or known)
+    lines = tuple(f"  stressor abort --cluster {lifeline.cluster}" for _, lifeline in live or known)
     raise ConfigError(("which cluster? One of:", *lines))
 
 
@@ -46,6 +48,10 @@ def start_suspend(run: str) -> subprocess.Popen[bytes]:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
+
+
+def _read(path: Path) -> tuple[Path, Lifeline]:
+    return path, read(path)
 
 
 def _connect(host: Host, route: int) -> Remote:

@@ -50,11 +50,25 @@ def test_every_field_survives_the_way_to_disk_and_back(tmp_path: Path) -> None:
 def test_the_file_is_private_whole_and_alone(tmp_path: Path) -> None:
     path = lifeline.write(tmp_path, FULL)
     path.chmod(0o644)
-    assert lifeline.permission_warning(path) == f"{path} is open to others: chmod 600 {path}"
+    assert lifeline.permission_warning(path) == "is open to others: chmod 600 it"
     lifeline.write(tmp_path, FULL)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert lifeline.permission_warning(path) is None
     assert [one.name for one in path.parent.iterdir()] == ["lab.json"]
+
+
+def test_who_may_change_the_file_is_judged_by_owner_and_mode(tmp_path: Path) -> None:
+    assert lifeline.permission_flaw(0, 0o100600, 1000) is None
+    assert lifeline.permission_flaw(1000, 0o100600, 1000) is None
+    for mode in (0o100640, 0o100602, 0o100606):
+        assert lifeline.permission_flaw(1000, mode, 1000) == "is open to others: chmod 600 it"
+    assert lifeline.permission_flaw(1001, 0o100600, 1000) == "belongs to uid 1001: is it yours?"
+    assert lifeline.permission_warning(tmp_path / "none.json") is None
+    looped = tmp_path / "looped.json"
+    looped.symlink_to(looped)
+    assert lifeline.permission_warning(looped) == (
+        "cannot be checked: Too many levels of symbolic links"
+    )
 
 
 def test_runs_are_recorded_replaced_closed_and_bounded(tmp_path: Path) -> None:
