@@ -7,6 +7,7 @@ in whatever language sudo said so.
 """
 
 import shlex
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -47,6 +48,23 @@ def put_argv(path: str, *, mode: int, size: int) -> tuple[str, ...]:
 def get_argv(path: str) -> tuple[str, ...]:
     """A command that prints the file."""
     return ("cat", "--", path)
+
+
+class FilesByRun(ABC):
+    """`put` and `get` of a Remote, by way of its `run`."""
+
+    @abstractmethod
+    def run(self, argv: Sequence[str], *, deadline_s: float, stdin: bytes = b"") -> Outcome:
+        """See Remote.run."""
+
+    def put(self, data: bytes, path: str, *, mode: int, deadline_s: float) -> Outcome:
+        """See Remote.put."""
+        argv = put_argv(path, mode=mode, size=len(data))
+        return self.run(argv, deadline_s=deadline_s, stdin=data)
+
+    def get(self, path: str, *, deadline_s: float) -> Outcome:
+        """See Remote.get."""
+        return self.run(get_argv(path), deadline_s=deadline_s)
 
 
 def elevated(host: Host, argv: Sequence[str]) -> tuple[str, ...]:

@@ -13,12 +13,12 @@ from stressor.remote.base import (
     UnreachableReason,
 )
 from stressor.remote.child import PipeChannel, await_begin, end, run_child, start
-from stressor.remote.command import begun, completed, get_argv, not_begun, own_output, put_argv
+from stressor.remote.command import FilesByRun, begun, completed, not_begun, own_output
 from stressor.remote.deadline import Deadline
 from stressor.remote.streams import SocketStream
 
 
-class LocalRemote:
+class LocalRemote(FilesByRun):
     """Commands as children of this process. On a time-out the child's process group is killed;
     `close` has nothing to do."""
 
@@ -40,15 +40,6 @@ class LocalRemote:
             return TimedOut(self._host.name, deadline.took_s(), own_output(ended.stdout) or b"")
         took_s = deadline.took_s()
         return completed(self._host, ended.returncode, ended.stdout, ended.stderr, took_s)
-
-    def put(self, data: bytes, path: str, *, mode: int, deadline_s: float) -> Outcome:
-        """See Remote.put."""
-        argv = put_argv(path, mode=mode, size=len(data))
-        return self.run(argv, deadline_s=deadline_s, stdin=data)
-
-    def get(self, path: str, *, deadline_s: float) -> Outcome:
-        """See Remote.get."""
-        return self.run(get_argv(path), deadline_s=deadline_s)
 
     def open_channel(
         self, argv: Sequence[str], *, deadline_s: float

@@ -38,12 +38,11 @@ from stressor.remote.child import (
     wait_until,
 )
 from stressor.remote.command import (
+    FilesByRun,
     command_line,
     completed,
-    get_argv,
     not_begun,
     own_output,
-    put_argv,
 )
 from stressor.remote.deadline import Deadline
 from stressor.remote.fault import Fault, hops, require_literals
@@ -114,7 +113,7 @@ class Master:
         end(self.child)
 
 
-class OpenSshRemote:
+class OpenSshRemote(FilesByRun):
     """A host behind `ssh`. Threads may call side by side."""
 
     def __init__(self, host: Host, route: Route) -> None:
@@ -137,15 +136,6 @@ class OpenSshRemote:
                 return self._run(command, stdin, deadline)
         except Fault as fault:
             return fault.at(self._host)
-
-    def put(self, data: bytes, path: str, *, mode: int, deadline_s: float) -> Outcome:
-        """See Remote.put."""
-        argv = put_argv(path, mode=mode, size=len(data))
-        return self.run(argv, deadline_s=deadline_s, stdin=data)
-
-    def get(self, path: str, *, deadline_s: float) -> Outcome:
-        """See Remote.get."""
-        return self.run(get_argv(path), deadline_s=deadline_s)
 
     def open_channel(
         self, argv: Sequence[str], *, deadline_s: float
