@@ -6,16 +6,11 @@ milliseconds by different tools. Zero alone needs none, it is the same in every 
 
 import re
 
+from stressor.workloads import literals
+
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_BYTES: dict[str, int] = {
-    "B": 1,
-    **{prefix + "iB": 1 << 10 * (power + 1) for power, prefix in enumerate(("K", "M", "G", "T"))},
-    **{prefix + "B": int(1e3) ** (power + 1) for power, prefix in enumerate(("k", "M", "G", "T"))},
-}
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s|m|h)")
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:us|ms|s|m|h))+")
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s?([A-Za-z]+)")
-_RATIO = re.compile(r"(\d+(?:\.\d+)?)\s?%")
 
 
 def duration_s(value: object) -> float:
@@ -31,20 +26,20 @@ def size_bytes(value: object) -> int:
     """Bytes of a literal like `4GiB` or `500MB`. Raises ValueError with the remedy."""
     if _is_zero(value):
         return 0
-    match = _SIZE.fullmatch(value) if isinstance(value, str) else None
-    if match and match[2] in _BYTES:
-        return round(float(match[1]) * _BYTES[match[2]])
-    raise ValueError(f"{_shown(value)} is not a size: write it like 4KiB, 16MiB or 4GiB")
+    size = literals.size_bytes(value)
+    if size is None:
+        raise ValueError(f"{_shown(value)} is not a size: write it like 4KiB, 16MiB or 4GiB")
+    return size
 
 
 def ratio(value: object) -> float:
     """The part of one of a literal like `40%` (0.4). Raises ValueError with the remedy."""
     if _is_zero(value):
         return 0.0
-    match = _RATIO.fullmatch(value) if isinstance(value, str) else None
-    if match:
-        return float(match[1]) / 100.0
-    raise ValueError(f"{_shown(value)} is not a share: write it like 40%")
+    share = literals.share(value)
+    if share is None:
+        raise ValueError(f"{_shown(value)} is not a share: write it like 40%")
+    return share
 
 
 def number(value: object) -> float:

@@ -5,24 +5,10 @@ line. Values arrive as written (`40%`, `64MiB`): a workload alone knows what its
 """
 
 import difflib
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from stressor.model import ParamValue
-
-_RATIO = re.compile(r"(\d+(?:\.\d+)?)\s?%")
-_SIZE = re.compile(r"(\d+)\s?(B|KiB|MiB|GiB|TiB|kB|MB|GB|TB)")
-_BYTES: dict[str, int] = {
-    "B": 1,
-    "KiB": 1 << 10,
-    "MiB": 1 << 20,
-    "GiB": 1 << 30,
-    "TiB": 1 << 40,
-    "kB": 10**3,
-    "MB": 10**6,
-    "GB": 10**9,
-    "TB": 10**12,
-}
+from stressor.workloads import literals
 
 Check = Callable[[ParamValue], str | None]
 """What is wrong with a value, as the rest of a sentence that begins with its name; None: fine."""
@@ -30,18 +16,18 @@ Check = Callable[[ParamValue], str | None]
 
 def size_bytes(value: ParamValue) -> int:
     """Bytes of a literal like `64MiB`. Raises ValueError when it is none."""
-    match = _SIZE.fullmatch(value) if isinstance(value, str) else None
-    if match is None:
+    size = literals.size_bytes(value)
+    if size is None:
         raise ValueError(f"is not a size: {value!r}; write it like 4KiB, 64MiB or 2GiB")
-    return int(match[1]) * _BYTES[match[2]]
+    return size
 
 
 def ratio(value: ParamValue) -> float:
     """The part of one in a literal like `40%` (0.4). Raises ValueError when it is none."""
-    match = _RATIO.fullmatch(value) if isinstance(value, str) else None
-    if match is None:
+    share = literals.share(value)
+    if share is None:
         raise ValueError(f"is not a share: {value!r}; write it like 40%")
-    return float(match[1]) / 100.0
+    return share
 
 
 def whole(value: ParamValue) -> int:
