@@ -16,7 +16,7 @@ import click
 
 from stressor.cli import wiring_ssh
 from stressor.engine.sweep import Line, Sweep
-from stressor.errors import ExitCode, StressorError
+from stressor.errors import ConfigError, ExitCode, StressorError
 from stressor.lifeline import Lifeline, RunEntry, close_run, permission_warning, state_dir
 from stressor.model import PROVEN, Host, HostProof, HostState, Survivor
 
@@ -63,6 +63,9 @@ def abort(cluster: str | None, run_name: str | None, budget: float, reason: str)
     warning = permission_warning(path)
     if warning is not None:
         screen.say(f"WARNING  lifeline file {warning}")
+    if count == 0:
+        # Nobody was asked, so nothing is proven (I5): that must not read like "all clean".
+        raise ConfigError(("the lifeline file names no host: nothing was done, nothing is known",))
     proofs = _sweep(screen, lifeline, run, entry, reason, budget)
     _finish(screen, lifeline, run, proofs)
 

@@ -124,7 +124,8 @@ def _drive(
     plan = request.plan
     events: EventQueue = queue.SimpleQueue()
     narrator = Narrator(clock.unix_s() - clock.now_s())
-    fleet = Fleet(plan.run, clock, events, connect, guard_argv())
+    killer = cold_killer()
+    fleet = Fleet(plan.run, clock, events, connect, killer.rehearse, guard_argv())
     hostname = request.hostnames.__getitem__
     starter = Starter(plan, clock, events, journal, fleet, request.kube, hostname)
     results = Results(plan, clock, events, request.kube, hostname, note)
@@ -136,7 +137,7 @@ def _drive(
         events,
         fleet,
         starter,
-        cold_killer(),
+        killer,
         lambda suspend_only: _cleanup_argv(plan.run, suspend_only),
         narrator.warn,
     )

@@ -22,6 +22,8 @@ from stressor.remote.base import (
 
 KILL_DEADLINE_S = 8.0
 """Login, kill, and the reports at 1 s and 5 s for what does not die at once."""
+REHEARSAL_DEADLINE_S = 8.0
+"""A login that takes longer in peace is no abort route: the kill has no more time than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +42,44 @@ class ColdKiller:
                 return proof
         return proof
 
+    def rehearse(self, host: Host) -> str | None:
+        """Try the way that `kill` goes, without killing: a new login, as root. None when a route
+        of `host` can do that, else why none can (I1)."""
+        why = "no route"
+        for route in range(len(host.routes)):
+            remote = self.connect(host, route)
+            try:
+                fault = _no_root(remote.run(("id", "-u"), deadline_s=REHEARSAL_DEADLINE_S))
+            finally:
+                remote.close()
+            if fault is None:
+                return None
+            why = fault
+        return why
+
     def _by_route(self, host: Host, route: int, argv: tuple[str, ...]) -> HostProof:
         remote = self.connect(host, route)
         try:
             return judge(host.name, remote.run(argv, deadline_s=KILL_DEADLINE_S))
         finally:
             remote.close()
+
+
+def _no_root(outcome: Outcome) -> str | None:
+    """Why this answer to `id -u` does not show that we may kill there; None when it does."""
+    match outcome:
+        case Completed(returncode=0):
+            # Noise of a login shell may stand before the answer.
+            said = outcome.stdout.decode("utf-8", "replace").split()[-1:]
+            return None if said == ["0"] else f"not root there: {' '.join(said) or 'no answer'}"
+        case Completed():
+            return f"id ended with {outcome.returncode}"
+        case TimedOut():
+            return f"no login within {outcome.after_s:.0f} s"
+        case Unreachable():
+            return f"{outcome.reason}: {outcome.detail}"
+        case _:
+            assert_never(outcome)
 
 
 def judge(host: str, outcome: Outcome) -> HostProof:

@@ -63,12 +63,14 @@ class Member:
 
 @dataclass(slots=True)
 class Fleet:
-    """All guards of one run. `connect` makes a Remote of a host; `guard_argv` starts a guard."""
+    """All guards of one run. `connect` makes a Remote of a host; `rehearse` tries the way of an
+    abort from outside, and says what is wrong with it; `guard_argv` starts a guard."""
 
     run: str
     clock: Clock
     events: EventQueue
     connect: Callable[[Host], Remote]
+    rehearse: Callable[[Host], str | None]
     guard_argv: tuple[str, ...]
     members: dict[str, Member] = field(default_factory=dict, init=False)
     _selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector, init=False)
@@ -83,7 +85,8 @@ class Fleet:
         threading.Thread(target=self._read, name="guards", daemon=True).start()
 
     def arm(self, hosts: Iterable[Host], *, left_s: float, beat_s: float) -> None:
-        """Arm each host in a thread of its own; answers come as GuardArmed or GuardRefused."""
+        """Rehearse the abort route of each host and arm it, in a thread of its own; answers come
+        as GuardArmed or GuardRefused."""
         for host in hosts:
             threading.Thread(
                 target=self._arm, args=(host, left_s, beat_s), name=f"arm-{host.name}", daemon=True
@@ -130,7 +133,11 @@ class Fleet:
         return tuple(n for n, m in members.items() if m is None or m.answered_s <= asked_s)
 
     def _arm(self, host: Host, left_s: float, beat_s: float) -> None:
-        refused = self._open(host, left_s, beat_s)
+        unreachable = self.rehearse(host)
+        if unreachable is not None:
+            refused: str | None = f"abort could not get there: {unreachable}"
+        else:
+            refused = self._open(host, left_s, beat_s)
         if refused is not None:
             self.events.put(ev.GuardRefused(self.clock.now_s(), host.name, refused))
 

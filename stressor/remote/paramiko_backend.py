@@ -16,12 +16,11 @@ from stressor.remote.base import (
     UnreachableReason,
 )
 from stressor.remote.command import (
+    FilesByRun,
     command_line,
     completed,
-    get_argv,
     not_begun,
     own_output,
-    put_argv,
 )
 from stressor.remote.deadline import Attempt, Deadline, Overrun
 from stressor.remote.fault import Fault, hops, require_literals
@@ -47,7 +46,7 @@ class _Secrets:
         self.keys: Keys = load_keys(route)
 
 
-class ParamikoRemote:
+class ParamikoRemote(FilesByRun):
     """A host behind paramiko. Threads may call side by side."""
 
     def __init__(self, host: Host, route: Route) -> None:
@@ -67,15 +66,6 @@ class ParamikoRemote:
         command, deadline = command_line(self._host, argv), Deadline.after(deadline_s)
         attempt = Attempt(lambda: self._run(command, stdin, deadline))
         return self._outcome(attempt, deadline)
-
-    def put(self, data: bytes, path: str, *, mode: int, deadline_s: float) -> Outcome:
-        """See Remote.put."""
-        argv = put_argv(path, mode=mode, size=len(data))
-        return self.run(argv, deadline_s=deadline_s, stdin=data)
-
-    def get(self, path: str, *, deadline_s: float) -> Outcome:
-        """See Remote.get."""
-        return self.run(get_argv(path), deadline_s=deadline_s)
 
     def open_channel(
         self, argv: Sequence[str], *, deadline_s: float

@@ -60,6 +60,14 @@ def test_abort_without_a_lifeline_says_what_to_do(tmp_path: Path) -> None:
     assert "no lifeline file" in done.stderr
 
 
+def test_i5_an_abort_that_asks_nobody_proves_nothing(tmp_path: Path) -> None:
+    lifeline.write(tmp_path, Lifeline("a", 1.0, ()))
+    done = run(sys.executable, "-m", "stressor", "abort", state=tmp_path)
+    assert done.returncode == 2
+    assert "names no host" in done.stderr
+    assert "CLEAN" not in done.stdout
+
+
 def test_several_clusters_get_a_ready_line_each(tmp_path: Path) -> None:
     for name in ("a", "b"):
         lifeline.write(tmp_path, Lifeline(name, 1.0, ()))

@@ -42,7 +42,7 @@ def test_abort_warns_of_the_file_it_read_not_of_the_name_in_it(tmp_path: Path) -
     path.write_text(path.read_text().replace('"c"', '"../c"'))
     path.chmod(0o666)
     done = _stressor("abort", "--budget", "1", state=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == 2, done.stdout + done.stderr
     assert WARNING in done.stdout.splitlines()
 
 

@@ -78,3 +78,28 @@ def test_a_changed_key_is_not_tried_again() -> None:
     other = FakeHost(host(), fault=FakeFault.KEY_CHANGED)
     lines = list(sweep_of(ManualClock(), 60.0, other).run((other.host,), "r1", "test", 0.0))
     assert [line.proof.state for line in lines] == [HostState.KEY_CHANGED]
+
+
+def rehearsed(*answers: Outcome) -> str | None:
+    target = host(routes=len(answers))
+    ways = [FakeHost(target, commands={("id", "-u"): answer}) for answer in answers]
+    return ColdKiller(lambda _host, route: FakeRemote(ways[route])).rehearse(target)
+
+
+def test_i1_a_login_as_root_on_one_route_is_a_rehearsed_abort() -> None:
+    assert rehearsed(Completed(0, b"Welcome to n1\n0\n", b"", 0.1)) is None
+    assert rehearsed(TimedOut("n1", 8.0), Completed(0, b"0\n", b"", 0.1)) is None
+
+
+@pytest.mark.parametrize(
+    ("outcome", "why"),
+    [
+        (Completed(0, b"1000\n", b"", 0.1), "not root there: 1000"),
+        (Completed(0, b"", b"", 0.1), "not root there: no answer"),
+        (Completed(127, b"0\n", b"", 0.1), "id ended with 127"),
+        (TimedOut("n1", 8.0), "no login within 8 s"),
+        (Unreachable("n1", Why.SUDO, "a password is required"), "sudo: a password is required"),
+    ],
+)
+def test_i1_what_does_not_show_root_is_no_rehearsed_abort(outcome: Outcome, why: str) -> None:
+    assert rehearsed(outcome) == why

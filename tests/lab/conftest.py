@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import DEFAULT_SPINDLE_MS
 from tests.evidence.sources import digest
 from tests.lab.bed import Bed, Run
-
-DEFAULT_SPINDLE_MS = "1"
 
 CPU = """\
 suite: cpu
@@ -36,14 +35,6 @@ phases:
     deadline: DEADLINE
     params: {host_path: /var/lib/stressor-scratch, jobs: JOBS, block: 4KiB, size: 16MiB}
 """
-
-
-@pytest.fixture(scope="session")
-def lab() -> Bed:
-    """The lab, brought up if it is not, with nothing broken. It stays up for the next test."""
-    for words in (("up",), ("heal",), ("break", "spindle", "--ms", DEFAULT_SPINDLE_MS)):
-        subprocess.run((sys.executable, "-m", "stressor", "lab", *words), check=True, timeout=1500)
-    return Bed.of_lab()
 
 
 @pytest.fixture

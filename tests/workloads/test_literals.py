@@ -36,8 +36,8 @@ def test_a_share_is_the_same_for_a_parameter_and_a_limit() -> None:
 def test_anything_else_is_none() -> None:
     for value in (*NO_SIZES, ENDLESS + "TiB"):
         assert literals.size_bytes(value) is None, value
-    for value in (*NO_SHARES, ENDLESS + "%"):
-        assert literals.share(value) is None, value
+    for no_share in (*NO_SHARES, ENDLESS + "%"):
+        assert literals.share(no_share) is None, no_share
 
 
 def test_each_reader_refuses_in_its_own_words() -> None:

@@ -102,7 +102,14 @@ def http_url(api: MemoryApi) -> Iterator[str]:
     server.server_close()
 
 
-@pytest.fixture(params=["memory", "http", pytest.param("lab", marks=pytest.mark.lab)])
+@pytest.fixture(
+    params=[
+        "memory",
+        "http",
+        # The first of them may bring the lab up.
+        pytest.param("lab", marks=[pytest.mark.lab, pytest.mark.timeout(1500)]),
+    ]
+)
 def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
     """One cluster of each sort. What a test made under the run's label is removed afterwards."""
     run = f"t{uuid.uuid4().hex[:12]}"
@@ -114,6 +121,7 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]
         path = kubeconfig(tmp_path / "kubeconfig", request.getfixturevalue("http_url"))
         yield Cluster(connect(path), connect(path), run, "w-1")
         return
+    request.getfixturevalue("lab")
     path = str(lab_kubeconfig())
     kube = connect(path)
     node = next(n.hostname for n in kube.nodes(deadline_s=10.0) if not n.taints)
