@@ -8,23 +8,21 @@ from pathlib import Path
 import click
 
 from stressor.cli import wiring
+from stressor.cli.planning import ELECTION_TIMEOUT_S, make_plan, storage_kinds
 from stressor.config.inventory import load_inventory
 from stressor.config.phases import load_suite
 from stressor.config.settings import settings
-from stressor.core import placement, schedule
+from stressor.core import placement
 from stressor.engine.storage import mounts
-from stressor.errors import ConfigError, Refused
+from stressor.errors import Refused
 from stressor.kube.base import Kube
 from stressor.kube.client import connect as connect_kube
 from stressor.lifeline import path_of, permission_warning
 from stressor.model import Inventory, Plan, Suite
-from stressor.probes import SIGNALS
 from stressor.remote.connect import connect
-from stressor.workloads import WORKLOADS, workload
-from stressor.workloads.gates import safety_gates, slow_fsync_s
+from stressor.workloads import workload
+from stressor.workloads.gates import slow_fsync_s
 
-ELECTION_TIMEOUT_S = 1.0
-"""etcd's default, as kubeadm leaves it."""
 API_DEADLINE_S = 10.0
 KUBELET_PODS = "/var/lib/kubelet"
 
@@ -61,14 +59,12 @@ def run(
     judgement = _storage(suite, hosts, accept_unknown_storage)
     kube = connect_kube(hosts.kubeconfig_path)
     names = _nodes(suite, hosts, kube)
-    plan = schedule.plan(
+    plan = make_plan(
         suite,
         hosts,
         run=wiring.new_run(),
-        image=_image(image, hosts),
-        signals=SIGNALS,
-        safety_gates=safety_gates(election_timeout),
-        kind_gates={kind.KIND: kind.default_gates() for kind in WORKLOADS},
+        image=image,
+        election_timeout_s=election_timeout,
         storage_notes=judgement.notes,
     )
     _announce(plan)
@@ -90,7 +86,7 @@ def _warn_of_lifeline(path: Path) -> None:
 def _storage(suite: Suite, hosts: Inventory, unknown_reason: str | None) -> placement.Judgement:
     """Raises Refused unless storage load may start (design rule 1). Without storage load there is
     nothing to judge."""
-    kinds = frozenset(w.KIND for w in WORKLOADS if w.touches_storage)
+    kinds = storage_kinds()
     if not placement.touches_storage(suite, kinds):
         return placement.Judgement((), ())
     load = (
@@ -124,13 +120,6 @@ def _nodes(suite: Suite, hosts: Inventory, kube: Kube) -> dict[str, str]:
     if unready:
         raise Refused(f"REFUSED: not ready: {', '.join(unready)}")
     return names
-
-
-def _image(flag: str | None, hosts: Inventory) -> str:
-    image = flag or hosts.load_image
-    if image is None:
-        raise ConfigError(("no load image: --image, or stressor_load_image in the inventory",))
-    return image
 
 
 def _announce(plan: Plan) -> None:

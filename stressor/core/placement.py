@@ -70,7 +70,7 @@ def judge(
 ) -> Judgement:
     """What the findings mean here. `unknown_reason` is the operator's written reason why storage
     that cannot be compared is not shared; it never lifts a proven sharing."""
-    refusals, notes = list(_bystander_refusals(inventory)), []
+    refusals, notes = list(bystander_flaws(inventory)), []
     for finding in findings:
         pair = f"storage of load on {finding.load_host} and of etcd on {finding.etcd_host}"
         text = f"{pair}: {finding.isolation} ({finding.why})"
@@ -100,7 +100,9 @@ def touches_storage(suite: Suite, storage_kinds: frozenset[str]) -> bool:
     return any(phase.kind in storage_kinds for phase in suite.phases)
 
 
-def _bystander_refusals(inventory: Inventory) -> tuple[str, ...]:
+def bystander_flaws(inventory: Inventory) -> tuple[str, ...]:
+    """Why storage load may not start whatever the hosts say: nobody has answered the question of
+    bystanders. Empty when somebody has."""
     if inventory.with_role(Role.BYSTANDER) or inventory.bystanders_none_reason:
         return ()
     return (

@@ -1,0 +1,63 @@
+"""`stressor plan`: what `stressor run` would do, from the files alone."""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from stressor.cli.planning import ELECTION_TIMEOUT_S, make_plan, storage_kinds
+from stressor.config.inventory import load_inventory
+from stressor.config.phases import load_suite
+from stressor.config.settings import settings
+from stressor.core import placement, schedule
+from stressor.errors import ExitCode
+from stressor.model import Inventory, Suite
+from stressor.report import plan as planned
+
+RUN_NAME = "planned"
+"""Stands for the name that `run` will draw."""
+
+
+@click.command()
+@click.argument("phasefile", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--inventory", help="An Ansible inventory (YAML). Also $STRESSOR_INVENTORY.")
+@click.option("--image", help="The load image. Default: stressor_load_image of the inventory.")
+@click.option(
+    "--election-timeout", default=ELECTION_TIMEOUT_S, show_default=True, help="etcd's, s."
+)
+@click.option(
+    "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
+def plan(
+    phasefile: Path,
+    inventory: str | None,
+    image: str | None,
+    election_timeout: float,
+    output: str,
+) -> None:
+    """Show what PHASEFILE would do: every object, node, ceiling, privilege, gate and end.
+
+    Touches neither hosts nor the API. Exit 3 when a run of this plan would be refused for what the
+    files say; where storage lies is asked of the hosts by `run`.
+    """
+    chosen = settings(os.environ, inventory_flag=inventory)
+    hosts = load_inventory(chosen.inventory_path)
+    suite = load_suite(phasefile, inventory=hosts)
+    made = make_plan(suite, hosts, run=RUN_NAME, image=image, election_timeout_s=election_timeout)
+    outlook = planned.Outlook(
+        plan=made,
+        phasefile=str(phasefile),
+        flaws=(*schedule.flaws(made), *_unanswered(suite, hosts)),
+        storage=placement.touches_storage(suite, storage_kinds()),
+    )
+    render = planned.as_json if output == "json" else planned.as_text
+    click.echo(render(outlook), nl=False)
+    sys.exit(int(ExitCode.REFUSED if outlook.flaws else ExitCode.PASS))
+
+
+def _unanswered(suite: Suite, hosts: Inventory) -> tuple[str, ...]:
+    """The question of bystanders, which only the operator can answer."""
+    if not placement.touches_storage(suite, storage_kinds()):
+        return ()
+    return placement.bystander_flaws(hosts)
