@@ -1,6 +1,7 @@
 """What a run says while it runs: one plain line for each thing that matters, on stderr.
 
-The journal is the record; a terminal that goes away stops nothing.
+The journal is the record; a terminal that goes away stops nothing. On a terminal long lines are
+folded below themselves; in a file each stays whole, for grep.
 """
 
 import sys
@@ -12,15 +13,19 @@ from stressor.core import events as ev
 from stressor.core.state import RunState, Stage
 from stressor.core.thresholds import GateState, judge
 from stressor.model import Breach
+from stressor.report.lines import ascii_only, folded
 
 PULSE_S = 5.0
+INDENT = 27
+"""Columns before the text of a line: wall-clock time, run time, and its first word."""
 
 
 @dataclass(slots=True)
 class Narrator:
-    """Shown every state and event of the loop."""
+    """Shown every state and event of the loop. `fold`: the reader is a terminal."""
 
     anchor_unix_s: float
+    fold: bool = False
     muted: bool = False
     _stage: Stage | None = field(default=None, init=False)
     _pulse_s: float = field(default=0.0, init=False)
@@ -30,8 +35,10 @@ class Narrator:
         if self.muted:
             return
         stamp = time.strftime("%H:%M:%SZ", time.gmtime(self.anchor_unix_s + at_s))
+        line = f"{stamp} {at_s:7.2f}s  {text}"
+        lines = folded(line, INDENT) if self.fold else [ascii_only(line)]
         try:
-            print(f"{stamp} {at_s:7.2f}s  {text}", file=sys.stderr, flush=True)
+            print("\n".join(lines), file=sys.stderr, flush=True)
         except OSError:
             self.muted = True
 

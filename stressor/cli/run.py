@@ -20,6 +20,7 @@ from stressor.kube.client import connect as connect_kube
 from stressor.lifeline import path_of, permission_warning
 from stressor.model import Inventory, Plan, Suite
 from stressor.remote.connect import connect
+from stressor.report.lines import row
 from stressor.workloads import workload
 from stressor.workloads.gates import slow_fsync_s
 
@@ -102,7 +103,7 @@ def _storage(suite: Suite, hosts: Inventory, unknown_reason: str | None) -> plac
     )
     judgement = placement.judge(findings, hosts, unknown_reason=unknown_reason)
     for note in judgement.notes:
-        _say(f"STORAGE  {note}")
+        _say("\n".join(row("STORAGE", note)))
     if judgement.refusals:
         lines = "\n".join(f"  {refusal}" for refusal in judgement.refusals)
         raise Refused(f"REFUSED: storage load beside an etcd. Nothing was started.\n{lines}")

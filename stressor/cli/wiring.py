@@ -123,7 +123,7 @@ def _drive(
     preload()
     plan = request.plan
     events: EventQueue = queue.SimpleQueue()
-    narrator = Narrator(clock.unix_s() - clock.now_s())
+    narrator = Narrator(clock.unix_s() - clock.now_s(), fold=sys.stderr.isatty())
     killer = cold_killer()
     fleet = Fleet(plan.run, clock, events, connect, killer.rehearse, guard_argv())
     hostname = request.hostnames.__getitem__

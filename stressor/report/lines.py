@@ -30,6 +30,23 @@ def row(label: str, text: str) -> list[str]:
     return lines or [label]
 
 
+def folded(text: str, indent: int) -> list[str]:
+    """The text as it is, what does not fit below it with `indent` columns before it."""
+    shown = ascii_only(text)
+    if len(shown) <= WIDTH:
+        return [shown]
+    cut = shown.rfind(" ", indent, WIDTH + 1)
+    cut = WIDTH if cut <= indent else cut
+    rest = textwrap.wrap(
+        shown[cut:],
+        WIDTH,
+        initial_indent=" " * indent,
+        subsequent_indent=" " * indent,
+        break_on_hyphens=False,
+    )
+    return [shown[:cut].rstrip(), *rest]
+
+
 def item(text: str, indent: int = 2) -> list[str]:
     """An indented line, wrapped with a deeper indent."""
     return textwrap.wrap(

@@ -140,10 +140,10 @@ def _guard(guard: GuardFact) -> Iterator[str]:
 def _signals(report: RunReport) -> Iterator[str]:
     if report.signals:
         yield ""
-        yield f"{'SIGNAL':<35} {'source':<14} {'count':>5} {'unknown':>7} {'min':>7} {'max':>7}"
+        yield f"{'SIGNAL':<31} {'source':<14} {'count':>5} {'unknown':>7} {'min':>9} {'max':>9}"
     for one in report.signals:
-        counts = f"{one.count:>5} {one.unknown:>7} {number(one.low):>7} {number(one.high):>7}"
-        yield f"{_fit(one.signal, 35)} {_fit(one.source, 14)} {counts}"
+        counts = f"{one.count:>5} {one.unknown:>7} {number(one.low):>9} {number(one.high):>9}"
+        yield f"{_fit(one.signal, 31)} {_fit(one.source, 14)} {counts}"
 
 
 def _fit(text: str, width: int) -> str:
