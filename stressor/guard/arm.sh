@@ -99,7 +99,10 @@ prepare() {
     case $LINE in '' | *[!0-9]*) LINE=0 ;; esac
     ARMED=$LINE
     canary || return 1
-    rm -f -- "$DIR/events" "$DIR/jobs" "$DIR/idle" "$DIR/answer" "$DIR/killed"
+    rm -f -- "$DIR/events" "$DIR/jobs" "$DIR/idle" "$DIR/killed"
+    set +f
+    rm -f -- "$DIR"/answer.[0-7]
+    set -f
     mkfifo "$DIR/events" "$DIR/jobs" "$DIR/idle" || return 1
     put "$DIR/pulse" "$NOW ." && put "$DIR/deadline" "$DEADLINE" && put "$DIR/guard.pid" "$ME $ME_START"
 }

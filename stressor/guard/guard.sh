@@ -23,10 +23,11 @@ watched() {
 reader() {
     trap - EXIT TERM
     exec >/dev/null
+    write_only
     re_line=''
     while IFS= read -r re_line || [ -n "$re_line" ]; do
         [ "${#re_line}" -le 500 ] || re_line='0 too-long'
-        printf 'c %s\n' "$re_line" >&8
+        printf 'c %s\n' "$re_line" >&8 || exit 1
         re_line=''
     done <&3
     echo e >&8
@@ -38,6 +39,7 @@ reader() {
 # at the other ticker's next event main sees that it is gone.
 ticker() {
     exec 3<&- >/dev/null
+    write_only
     trap 'echo t >&7; echo x >&8' EXIT
     ti_wait='sleep'
     [ "$READ_T" = no ] || ti_wait=pause
@@ -46,76 +48,6 @@ ticker() {
         echo t >&"$2"
         "$ti_wait" 1 || break
     done
-}
-
-# The worker: jobs from its FIFO; answers into the run's folder, then an event for main.
-worker() {
-    exec 3<&- >/dev/null
-    trap 'unfreeze' EXIT
-    whoami
-    known_read
-    wo_alone=no
-    while :; do
-        wo_line=''
-        # Alone it waits for nobody's word: the tickers end with main.
-        if [ "$wo_alone" = yes ]; then alone; else read -r wo_line <&7; fi
-        case $wo_line in
-        job\ *)
-            # shellcheck disable=SC2086
-            set -- $wo_line
-            [ "$2" -gt "$WORKER_FLOOR" ] || continue
-            KILLED=''
-            [ "$3" = kill ] && line "$DIR/killed" && KILLED=$LINE
-            { job "$3" "$4" >"$DIR/answer"; } 2>/dev/null
-            [ "$3" != kill ] || put "$DIR/killed" "$KILLED"
-            echo "r $2" >&8
-            ;;
-        esac
-        worker_watch
-    done
-}
-
-# alone: wait a moment. A shell that cannot even do that hands over to the late loop of kill.sh, in
-# a shell that can, and ends where there is none: it never spins.
-alone() {
-    if can_wait; then
-        pause 0.5
-        return 0
-    fi
-    now
-    [ "$NOW" -ge "$DEADLINE" ] ||
-        better_shell "$DIR/kill.sh" --late "$RUN" "$(((DEADLINE - NOW + 99) / 100))"
-    exit 4
-}
-
-# pulse -> LINE: when main was last awake. A reader that meets the writer half-way sees the beginning
-# of a number, which would look like an old pulse: without its full stop it counts as one of now.
-pulse() {
-    line "$DIR/pulse"
-    case $LINE in *[0-9]\ .) LINE=${LINE% .} ;; *) LINE=$NOW ;; esac
-    case $LINE in *[!0-9]*) LINE=$NOW ;; esac
-}
-
-# worker_watch: is main there, and awake? A main that hangs (a channel that takes no more bytes, a
-# SIGSTOP) can neither see its deadline nor a tombstone.
-worker_watch() {
-    now
-    if [ "$wo_alone" = no ]; then
-        pulse
-        same "/proc/$MAIN" "$MAIN_START" && [ $((NOW - LINE)) -lt 500 ] && return 0
-        wo_alone=yes wo_next=0
-        put "$DIR/tombstone" watcher
-    fi
-    # Until the deadline, as main would; a main that comes back finds the tombstone.
-    if [ "$NOW" -ge "$wo_next" ]; then
-        KILLED=''
-        job kill "$NOW" >/dev/null 2>&1
-        now
-        wo_next=$((NOW + 500))
-    fi
-    same "/proc/$MAIN" "$MAIN_START" || { [ "$NOW" -lt "$DEADLINE" ] || exit 0; }
-    same "/proc/$MAIN" "$MAIN_START" && pulse && [ $((NOW - LINE)) -lt 200 ] && wo_alone=no
-    return 0
 }
 
 start_worker() {
@@ -138,7 +70,8 @@ fields() {
     Q_ORDERED=${fi_rest%%:*} Q_ASKED=${fi_rest#*:}
 }
 
-# answered ID: pass the worker's answer on. An answer without its last line does not count.
+# answered ID: pass the worker's answer on. The worker may be jobs ahead: there are eight files in
+# turn, each is read once, and what does not end in its own number does not count.
 answered() {
     # shellcheck disable=SC2086
     set -- "$1" $QUEUE
@@ -147,10 +80,19 @@ answered() {
     [ "$Q_ID" = "$1" ] || return 0
     shift 2
     QUEUE=$*
-    an_state=UNVERIFIED an_end=no
-    { while IFS= read -r an_line; do [ "$an_line" = end ] && an_end=yes; done <"$DIR/answer"; } 2>/dev/null
-    if [ $an_end = yes ]; then
-        while IFS= read -r an_line; do
+    an_state=UNVERIFIED an_text='' an_line=''
+    { while IFS= read -r an_line && [ "$an_line" != "end $Q_ID" ]; do
+        an_text="$an_text$an_line
+"
+    done <"$DIR/answer.$((Q_ID % 8))"; } 2>/dev/null
+    if [ "$an_line" = "end $Q_ID" ]; then
+        an_ifs=$IFS
+        IFS='
+'
+        # shellcheck disable=SC2086
+        set -- $an_text
+        IFS=$an_ifs
+        for an_line in "$@"; do
             case $an_line in
             survivor\ * | watch\ *) say "! ${an_line%% *} $Q_SEQ ${an_line#* }" ;;
             late\ n=0) ;;
@@ -161,7 +103,7 @@ answered() {
                 say "! proof $Q_SEQ ${an_line#* }"
                 ;;
             esac
-        done <"$DIR/answer"
+        done
         known_read
     else
         no_answer answer-cut

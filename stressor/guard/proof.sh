@@ -191,8 +191,9 @@ watch_report() {
     printf 'watch processes=%s cgroups=%s comms=%s\n' "$wa_n" "$CGROUPS" "${wa_comms:--}"
 }
 
-# job WHAT ORDERED: the answer on stdout, its last line "end".
+# job WHAT ORDERED [ID]: the answer on stdout, its last line "end", with the ID if there is one.
 job() {
+    jo_end="end${3:+ $3}"
     case $1 in
     watch) watch_report ;;
     prove) prove no 30 && report "$2" ;;
@@ -214,5 +215,5 @@ job() {
         ;;
     esac
     STRIKE_EARLY=no
-    printf 'end\n'
+    printf '%s\n' "$jo_end"
 }

@@ -11,7 +11,7 @@ from importlib.resources import files
 from stressor.model import StopReason
 
 STATE_DIR = "/run/stressor"
-_PIECES = ("lib", "cgroups", "marks", "proof", "kill", "arm", "sample", "guard", "main")
+_PIECES = ("lib", "cgroups", "marks", "proof", "kill", "arm", "sample", "worker", "guard", "main")
 
 
 class Shell(StrEnum):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stressor.guard.script import script_text
-from tests.guard.trees import eventually, fresh_run, tree
+from tests.guard.trees import cmdline, eventually, fresh_run, tree
 
 pytestmark = pytest.mark.slow
 
@@ -72,7 +72,32 @@ def test_a_mount_table_seen_from_another_root_clears_nobody(shell: tuple[str, ..
 def sleepers(pids: list[int]) -> dict[str, int]:
     found = {}
     for pid in pids:
-        words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+        words = cmdline(pid).split("\0")
         if words[0] == "sleep":
             found[words[1]] = pid
     return found
+
+
+PILED = {
+    1: "survivor pid=7 comm=x state=D wchan=w age_s=1\nproof state=SURVIVORS stopped=0\nend 1",
+    2: "watch processes=4 cgroups=1 comms=a\nend 10",
+    3: "proof state=STOPPED stopped=4\nend 3",
+    4: "proof state=CLEAN stopped=0",
+}
+QUEUED = "1:prove:21:0:0 2:watch:22:0:0 3:kill:23:0:0 4:prove:24:0:0"
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+def test_i4_each_answer_goes_to_its_own_order(shell: tuple[str, ...], tmp_path: Path) -> None:
+    """Four jobs are done before main looks: the second's file has another's answer by now, and the
+    last is cut."""
+    for number, text in PILED.items():
+        (tmp_path / f"answer.{number}").write_text(f"{text}\n")
+    words = 'DIR=$1 QUEUE=$2 NOW=50 TRIPPED=""; for i in 1 1 9 2 3 4; do answered $i; done'
+    assert functions(words, shell, str(tmp_path), QUEUED).splitlines() == [
+        "! survivor 21 pid=7 comm=x state=D wchan=w age_s=1",
+        "! proof 21 state=SURVIVORS stopped=0",
+        "! watch 22 processes=- cgroups=- comms=-",
+        "! proof 23 state=STOPPED stopped=4",
+        "! proof 24 state=UNVERIFIED stopped=0 scans=0 took_ms=500 detail=answer-cut",
+    ]

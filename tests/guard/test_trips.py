@@ -20,6 +20,7 @@ from tests.guard.trees import (
     PIDS,
     alive,
     cgroup,
+    cmdline,
     eventually,
     fresh_run,
     state_of,
@@ -166,17 +167,11 @@ def test_i3_a_tombstone_from_elsewhere_trips(state: Path, shell: Shell) -> None:
         assert dead(pids)
 
 
-def helpers(client: GuardClient, run: str, state: Path) -> tuple[int, list[int]]:
+def helpers(run: str, state: Path) -> tuple[int, list[int]]:
+    """Main, and its children that are the guard's shell still."""
     main = int((state / run / "guard.pid").read_text().split()[0])
-    others = [pid for pid in client.children() if pid not in (main, client.process.pid)]
-    return main, [pid for pid in others if "stressor-guard" in _cmdline(pid)]
-
-
-def _cmdline(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_text(errors="replace")
-    except (FileNotFoundError, ProcessLookupError):
-        return ""
+    others = Path(f"/proc/{main}/task/{main}/children").read_text().split()
+    return main, [int(pid) for pid in others if "stressor-guard" in cmdline(int(pid))]
 
 
 @pytest.mark.parametrize("shell", [Shell.DASH, Shell.BUSYBOX])
@@ -184,7 +179,7 @@ def test_i2_a_helper_that_dies_is_a_trip(state: Path, shell: Shell) -> None:
     """Worker, three tickers, reader: each in turn, killed alone, stops the load."""
     for which in range(5):
         with armed_load(state, shell) as (client, run, pids):
-            _, others = helpers(client, run, state)
+            _, others = helpers(run, state)
             assert len(others) == 5
             os.kill(others[which], signal.SIGKILL)
             tripped = client.wait_for("! tripped ", within_s=4)
@@ -195,8 +190,8 @@ def test_i2_a_helper_that_dies_is_a_trip(state: Path, shell: Shell) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=str)
 def test_i2_load_dies_without_main(state: Path, shell: Shell, number: signal.Signals) -> None:
-    with armed_load(state, shell) as (client, run, pids):
-        main, _ = helpers(client, run, state)
+    with armed_load(state, shell) as (_, run, pids):
+        main, _ = helpers(run, state)
         os.kill(main, number)
         assert eventually(lambda: dead(pids), within_s=8)
         assert (state / run / "tombstone").exists()
@@ -389,8 +384,8 @@ def test_i4_a_scan_that_hangs_is_unverified_and_does_not_stop_the_kill(
     state: Path, shell: Shell
 ) -> None:
     with armed_load(state, shell) as (client, run, pids):
-        _, others = helpers(client, run, state)
-        worker = min(others)  # the first that main starts
+        _, others = helpers(run, state)
+        worker = others[0]  # the first that main starts
         os.kill(worker, signal.SIGSTOP)
         assert client.ask("3 kill test") == "3 ok kill"
         assert eventually(lambda: dead(pids), within_s=1)

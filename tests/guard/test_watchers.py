@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from stressor.guard.protocol import ProofLine, parse
 from stressor.guard.script import Shell
 from stressor.model import HostState
 from tests.guard.client import GuardClient, guard
-from tests.guard.trees import alive, eventually, fresh_run, tree
+from tests.guard.trees import alive, cmdline, eventually, fresh_run, tree
 
 pytestmark = pytest.mark.slow
 
@@ -24,6 +25,12 @@ def worker_pid(client: GuardClient, run: str) -> int:
     """Main's first child."""
     main = main_pid(client, run)
     return int(Path(f"/proc/{main}/task/{main}/children").read_text().split()[0])
+
+
+def shells_below(pid: int) -> list[str]:
+    """The children that are the guard's shell still, not a program that it started."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [child for child in children if "stressor-guard" in cmdline(int(child))]
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["dead", "stopped"])
@@ -77,3 +84,41 @@ def test_i4_every_order_is_answered_within_its_time_however_many_hang(
         assert all(p.took_s < 2.9 for p in proofs)
         assert proofs[0].state is HostState.UNVERIFIED
         assert alive(main_pid(client, run))
+
+
+def fill(fifo: Path) -> None:
+    """Until not one byte more goes in, as a client does whose lines nobody reads."""
+    room = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+    try:
+        for size in (4096, 2):
+            with suppress(BlockingIOError):
+                while True:
+                    os.write(room, b"t\n" * (size // 2))
+    finally:
+        os.close(room)
+
+
+@pytest.mark.parametrize("shell", [Shell.DASH, Shell.BUSYBOX])
+def test_i2_a_worker_that_owes_answers_kills_though_main_hears_nothing(
+    state: Path, shell: Shell
+) -> None:
+    """Main hangs, its events' FIFO is full: the answers wait in one child, not in the worker. The
+    orders are written as main writes them, because main is to hang before they are answered."""
+    run = fresh_run()
+    with guard(state, shell) as client, tree(env_run=run, count=1) as load:
+        client.arm(run, left_s=7)
+        main, worker = main_pid(client, run), worker_pid(client, run)
+        os.kill(main, signal.SIGSTOP)
+        fill(state / run / "events")
+        for number in (1, 2, 3):
+            with (state / run / "jobs").open("w") as jobs:
+                jobs.write(f"job {number} prove 0\n")
+        assert eventually(lambda: (state / run / "answer.3").exists())
+        assert load.pids
+        assert eventually(lambda: not load.pids, within_s=9)
+        assert (state / run / "tombstone").read_text() == "watcher\n"
+        assert eventually(lambda: len(shells_below(worker)) == 1)
+        os.kill(main, signal.SIGKILL)
+        client.hang_up()
+        client.process.wait(timeout=5)
+        assert eventually(lambda: client.children() == [], within_s=18)

@@ -41,6 +41,14 @@ def alive(pid: int) -> bool:
     return state_of(pid) not in ("", "Z", "X")
 
 
+def cmdline(pid: int) -> str:
+    """The words of a process, "" for a zombie and for none."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
 def eventually(true: object, *, within_s: float = 5.0, every_s: float = 0.02) -> bool:
     """Does the callable `true` become true within the time?"""
     assert callable(true)
