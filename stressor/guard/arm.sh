@@ -104,6 +104,8 @@ prepare() {
     rm -f -- "$DIR"/answer.[0-7]
     set -f
     mkfifo "$DIR/events" "$DIR/jobs" "$DIR/idle" || return 1
+    # For a one-shot kill that can fork nothing.
+    [ -p "$DIR/cold" ] || mkfifo "$DIR/cold" || return 1
     put "$DIR/pulse" "$NOW ." && put "$DIR/deadline" "$DEADLINE" && put "$DIR/guard.pid" "$ME $ME_START"
 }
 

@@ -20,6 +20,8 @@ READ_T=yes
 # shellcheck disable=SC3045
 { read -r -t 1 lib_x </dev/null; } 2>/dev/null
 [ $? -eq 2 ] && READ_T=no
+# Who has -t has -d, and keeps it where `pause` must do without -t.
+READ_D=$READ_T
 
 # now -> NOW: centiseconds of boot time. It counts suspend, and no clock setting moves it. The
 # unit is that of start times in /proc/PID/stat (USER_HZ is 100 on every Linux ABI). A malformed

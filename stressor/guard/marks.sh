@@ -55,7 +55,7 @@ mountinfo_marked() {
 # between the entries, so a hit may be a piece of something else. May block on a stuck process.
 environ_marked() {
     em_found=2 em_entry=''
-    if [ "$READ_T" = yes ]; then
+    if [ "$READ_D" = yes ]; then
         {
             # shellcheck disable=SC3045
             while IFS= read -r -d '' em_entry || [ -n "$em_entry" ]; do

@@ -2,16 +2,17 @@
 
 import os
 import shlex
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from stressor.guard.protocol import WatchReport, parse
+from stressor.guard.protocol import ProofLine, WatchReport, parse
 from stressor.guard.script import Shell, kill_argv, script_text
 from stressor.model import HostState
-from tests.guard.client import cold_kill, guard
-from tests.guard.trees import FREEZER, UNIFIED, alive, cgroup, eventually, fresh_run, tree
+from tests.guard.client import BOUND, cold_kill, guard
+from tests.guard.trees import FREEZER, PIDS, UNIFIED, alive, cgroup, eventually, fresh_run, tree
 
 pytestmark = pytest.mark.slow
 
@@ -324,3 +325,53 @@ def test_kill_sh_at_the_console_needs_no_words(state: Path, shell: Shell) -> Non
             assert b"! proof 0 state=STOPPED" in done.stdout
             assert load.pids == []
         client.wait_for("! tripped tombstone", within_s=3)
+
+
+def test_the_host_timers_kill_by_sh_needs_no_fork_to_tell_load_from_others(state: Path) -> None:
+    """dash cannot: it kills what is remembered and goes on as a better shell, and what both have
+    killed is counted. No guard is left that could help."""
+    run = fresh_run()
+    with (
+        cgroup(FREEZER) as frozen,
+        cgroup(PIDS) as group,
+        tree(env_run=run, volume_run=run, cgroups=[frozen]) as known,
+    ):
+        with guard(state, Shell.AUTO) as client:
+            client.arm(run)
+            client.ask("2 watch")
+            client.wait_for("! watch 2 processes=8 cgroups=1 ")
+        no_forks = f'echo $$ > {group}/cgroup.procs; echo 1 > {group}/pids.max; exec "$@"'
+        timer = ["dash", str(state / run / "kill.sh"), run, "deadline", "0"]
+        with tree(env_run=run, count=1) as unseen:
+            done = subprocess.run(
+                ["sh", "-c", no_forks, "sh", *timer], capture_output=True, timeout=30, check=False
+            )
+            hello, *_, proof = done.stdout.decode().splitlines()
+            assert (done.returncode, known.pids, unseen.pids) == (0, [], [])
+        assert hello.startswith(f"! hello kill {run} boot=")
+        assert done.stdout.count(b"! hello") == 1
+        last = parse(proof)
+        assert isinstance(last, ProofLine)
+        assert (last.state, last.detail) == (HostState.STOPPED, "builtin")
+        assert last.stopped >= 8
+        assert (state / run / "tombstone").read_text() == "deadline\n"
+
+
+def test_a_kill_that_can_write_nowhere_proves_nothing_and_kills() -> None:
+    run = fresh_run()
+    argv = kill_argv(run, "test", 0, state_dir="/proc/nowhere")
+    with (
+        tree(env_run=run, count=1) as load,
+        subprocess.Popen([*BOUND, *argv], stdout=subprocess.PIPE, text=True) as cold,
+    ):
+        assert cold.stdout is not None
+        said = [cold.stdout.readline() for _ in range(2)]
+        assert eventually(lambda: load.pids == [], within_s=8)
+        for pid in (int(p) for p in children(cold.pid)):
+            os.kill(pid, signal.SIGKILL)
+    assert "state=UNVERIFIED" in said[1]
+    assert said[1].endswith(" detail=no-folder\n")
+
+
+def children(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
