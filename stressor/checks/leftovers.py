@@ -1,0 +1,98 @@
+"""What earlier runs left under /run/stressor: a living guard owns the host."""
+
+import re
+
+from stressor.checks.base import Finding, Level, Reading, script_argv, unknown
+from stressor.model import Host
+
+NAME = "leftovers"
+# Only the stat line's presence, state and start time are used: a process chooses its own name.
+_SCRIPT = """\
+[ -e /run/stressor ] || echo folder=none
+[ -d /run/stressor ] && [ -r /run/stressor ] && [ -x /run/stressor ] && echo folder=read
+for dir in /run/stressor/*/; do
+    [ -d "$dir" ] || continue
+    run=${dir%/}
+    run=${run##*/}
+    case $run in *[!a-z0-9-]*) run='?' ;; esac
+    echo "run=$run"
+    [ -e "$dir/tombstone" ] && echo "tombstone=$run"
+    for file in "$dir"/guard.pid "$dir"/claim.*; do
+        pid=''
+        { read -r pid start <"$file"; } 2>/dev/null
+        case $pid in '' | *[!0-9]*) continue ;; esac
+        { read -r stat <"/proc/$pid/stat"; } 2>/dev/null || continue
+        echo "guard=$run $pid ${start:--} ${stat##*) }"
+    done
+done
+"""
+_RUN = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+
+
+def argv(host: Host) -> tuple[str, ...]:
+    """The runs' folders, their tombstones, and the processes that their guards' files name."""
+    return script_argv(NAME, _SCRIPT)
+
+
+def judge(reading: Reading) -> tuple[Finding, ...]:
+    """A living guard: FAIL. A folder without guard or tombstone: its guard died, WARN. Tombstones
+    alone are how a run ends: PASS."""
+    facts, host = reading.facts, reading.host
+    if facts.one("folder") == "none":
+        return (Finding(NAME, host, Level.PASS, "nothing of earlier runs"),)
+    if facts.one("folder") is None:
+        return (unknown(NAME, host, Level.FAIL, "/run/stressor", "ls -l /run/stressor as root"),)
+    ended = set(facts.all("tombstone"))
+    living = dict(filter(None, map(_living, facts.all("guard"))))
+    dead = sorted(set(facts.all("run")) - ended - set(living))
+    found = (*_held(host, living), *_dead(host, dead))
+    text = f"tombstones of {len(ended)} ended runs, no guard"
+    return found or (Finding(NAME, host, Level.PASS, text),)
+
+
+def _living(line: str) -> tuple[str, str] | None:
+    """Run and pid, when the process with that pid is the one that wrote the file.
+
+    The line: run, pid, start time as noted, then /proc/PID/stat from its third field (state) on;
+    the start time is field 22.
+    """
+    words = line.split()
+    if len(words) < 23:
+        return None
+    run, pid, noted, *stat = words
+    if stat[0] in ("Z", "X", "x") or stat[19] != noted:
+        return None
+    return run, pid
+
+
+def _held(host: str, living: dict[str, str]) -> tuple[Finding, ...]:
+    return tuple(
+        Finding(
+            NAME,
+            host,
+            Level.FAIL,
+            f"run {run[:24]} has a guard here (pid {pid[:10]})",
+            f"wait, or {_abort(run)}",
+        )
+        for run, pid in living.items()
+    )
+
+
+def _dead(host: str, runs: list[str]) -> tuple[Finding, ...]:
+    return tuple(
+        Finding(
+            NAME,
+            host,
+            Level.WARN,
+            f"run {run[:24]} lost its guard: load may live",
+            _abort(run),
+        )
+        for run in runs
+    )
+
+
+def _abort(run: str) -> str:
+    """The command, where the name can be a run's: it comes from the host."""
+    if _RUN.fullmatch(run):
+        return f"stressor abort --run {run}"
+    return "look into /run/stressor as root"
