@@ -5,7 +5,7 @@ from stressor.model import Host
 
 NAME = "cgroup"
 _SCRIPT = """\
-while read -r x at type opts x; do
+while read -r _ at type opts _; do
     case $type,$opts, in
     cgroup2,*) echo "v2=$at" && v2=$at ;;
     cgroup,*,freezer,*) echo "freezer_v1=$at" ;;

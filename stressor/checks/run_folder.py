@@ -6,12 +6,12 @@ from stressor.model import Host
 NAME = "run-folder"
 # The last mount on /run, else the one on /, is what a write to /run meets.
 _SCRIPT = """\
-while read -r x at type opts x; do
+while read -r _ at type opts _; do
     case $at in / | /run) echo "$at=$type ${opts%%,*}" ;; esac
 done </proc/self/mounts
 probe=/run/.stressor-preflight.$$
 said=$( { echo x >"$probe"; } 2>&1 </dev/null) && echo write=ok || echo "write=$said"
-rm -f -- "$probe" </dev/null
+rm -f -- "$probe"
 """
 _MEMORY = ("tmpfs", "ramfs")
 

@@ -232,6 +232,13 @@ def test_a_reused_pid_and_a_zombie_are_no_guard(old: str, new: str) -> None:
     assert [each.level for each in found] == [WARN, WARN, WARN]
 
 
+def test_a_stat_line_that_was_cut_off_is_no_guard() -> None:
+    text = framed("leftovers", "folder=read", "run=a-1", "guard=a-1 29826 1840372 R 1 2")
+    found = only("leftovers", text)
+    assert (found.level, found.remedy) == (WARN, "stressor abort --run a-1")
+    assert only("leftovers", text.replace(" R 1 2", "").replace(" 1840372", "")).level is WARN
+
+
 def test_tombstones_are_how_runs_end() -> None:
     assert words("leftovers", recorded("leftovers-none")) == [(PASS, "nothing of earlier runs")]
     tombs = (PASS, "tombstones of 2 ended runs, no guard")
