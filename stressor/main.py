@@ -17,6 +17,10 @@ VERBS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "demo": ("stressor.lab.demo:demo", "The main job, shown on the lab"),
         "lab": ("stressor.lab.command:lab", "A real Kubernetes on this machine, with faults"),
         "plan": ("stressor.cli.plan:plan", "What a phase file would do, without touching anything"),
+        "preflight": (
+            "stressor.cli.preflight:preflight",
+            "May load start, and could it be stopped?",
+        ),
         "report": ("stressor.cli.report:report", "What a run did and found, from its journal"),
         "run": ("stressor.cli.run:run", "Run a phase file: watched, guarded, stopped at a limit"),
         "status": ("stressor.cli.status:status", "Where a run stands, from its journal"),

@@ -30,12 +30,14 @@ class UnreachableReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The command ran to its end. `returncode` is negative for a signal where that is known."""
+    """The command ran to its end. `returncode` is negative for a signal where that is known.
+    `noise_bytes`: what the login wrote before the command began; it is not in `stdout`."""
 
     returncode: int
     stdout: bytes
     stderr: bytes
     took_s: float
+    noise_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

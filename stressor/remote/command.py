@@ -99,7 +99,7 @@ def completed(host: Host, returncode: int, out: bytes, err: bytes, took_s: float
         return not_begun(host, returncode, err).at(host)
     own_err = own_output(err)
     kept = err[:OUTPUT_LIMIT_BYTES] if own_err is None else own_err
-    return Completed(returncode, own, kept, took_s)
+    return Completed(returncode, own, kept, took_s, noise_bytes=out.index(BEGIN))
 
 
 def not_begun(host: Host, returncode: int, err: bytes) -> Fault:

@@ -264,6 +264,7 @@ def test_noise_of_the_login_shell_is_not_the_commands_output(
         ended = remote.run(["sh", "-c", "echo own; echo err >&2"], deadline_s=DEADLINE_S)
         assert isinstance(ended, Completed)
         assert (ended.stdout, ended.stderr) == (b"own\n", b"err\n")
+        assert ended.noise_bytes == len("noise\nno end")
         peer = remote.open_channel(["sh", "-c", "echo first; cat"], deadline_s=DEADLINE_S)
         assert not isinstance(peer, Unreachable | TimedOut)
         time.sleep(0.3)
