@@ -101,6 +101,10 @@ def test_a_gate_that_nobody_reports_is_refused(tmp_path: Path) -> None:
     code, said = planned(tmp_path, CPU, inventory=deaf)
     assert code == 3
     assert "no host reports etcd_has_leader" in said
+    code, said = planned(tmp_path, CPU, "-o", "json", inventory=deaf)
+    document = json.loads(said)
+    assert (code, document["exit_code"], document["verdict"]) == (3, 3, "refused")
+    assert document["next_command"].startswith("stressor plan ")
 
 
 def test_json_carries_the_verdict_and_the_whole_plan(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from stressor.checks import CHECKS
 from stressor.checks.base import Finding, Level
 from stressor.engine.preflight import Inspector
 from stressor.model import Host, Route, Transport
-from stressor.remote.base import Completed, Outcome, Remote
+from stressor.remote.base import Completed, Outcome, Remote, TimedOut
 from stressor.testing.clock import ManualClock
 from stressor.testing.remote import FakeFault, FakeHost, FakeRemote
 
@@ -75,6 +75,15 @@ def test_the_second_route_is_used_when_the_first_is_dead() -> None:
     found = Inspector(lambda one, route: FakeRemote(replace(ways[route], host=one))).host(host)
     assert [one.level for one in found if one.check == "login"] == [Level.FAIL, Level.PASS]
     assert "clock" in levels(found)
+    assert "sh" not in [call[0] for call in ways[0].calls]
+    assert "sh" in [call[0] for call in ways[1].calls]
+
+
+def test_i4_a_script_that_hangs_is_unknown_and_says_so() -> None:
+    hung = TimedOut("n1", 8.0)
+    found = inspector(FakeHost(HOST, commands={**EMPTY, ("sh",): hung})).host(HOST)
+    asked = [one for one in found if one.check != "login"]
+    assert {(one.unknown, one.text) for one in asked} == {(True, "unknown: silent")}
 
 
 def test_this_machine_has_no_login_to_try() -> None:

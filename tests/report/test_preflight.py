@@ -50,6 +50,7 @@ def test_junit_tells_failures_from_what_could_not_be_read() -> None:
     root = ElementTree.fromstring(as_junit(ALL))
     cluster, n1, n2 = root
     assert (cluster.get("errors"), cluster.get("failures")) == ("1", "0")
+    assert [child.tag for case in cluster for child in case] == ["error"]
     assert (n1.get("failures"), n1.get("skipped"), n1.get("tests")) == ("1", "1", "3")
     assert [case.find("failure") is None for case in n2] == [True]
 
