@@ -1,16 +1,20 @@
 """A client of the guard for tests: sends lines, waits for lines, with bounds on every wait."""
 
+import inspect
 import os
 import select
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 
 from stressor.guard.protocol import Message, ProofLine, SurvivorLine, parse
 from stressor.guard.script import Shell, guard_argv, kill_argv
+from stressor.model import PROVEN
 
 BOUND = ("timeout", "-s", "KILL", "60")
 
@@ -78,6 +82,11 @@ class GuardClient:
         assert isinstance(line, ProofLine)
         return line
 
+    def proven(self, sequence: int) -> bool:
+        """Is death proven, if not by the first report then by the one at 1 s or at 5 s? A busy
+        machine may need more than the 2 s that the guard gives a scan."""
+        return any(self.proof(sequence, within_s=10).state in PROVEN for _ in range(3))
+
     def kill(self, sequence: int, reason: str = "test") -> ProofLine:
         assert self.ask(f"{sequence} kill {reason}") == f"{sequence} ok kill"
         return self.proof(sequence)
@@ -129,6 +138,29 @@ def guard(state: Path, shell: Shell, *, into: Path | None = None) -> Iterator[Gu
         yield client
     finally:
         client.end()
+
+
+def at_once(*shells: Shell) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A test of `state` and `shell` under several shells at the same time, each with a state folder
+    of its own: for tests that mostly wait."""
+    chosen = shells or (Shell.DASH, Shell.BUSYBOX, Shell.BASH)
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        @wraps(test)
+        def under_all(state: Path, **given: object) -> None:
+            with ThreadPoolExecutor(len(chosen)) as pool:
+                runs = [pool.submit(test, state / shell, shell, **given) for shell in chosen]
+            failed = [(s, e) for s, r in zip(chosen, runs, strict=True) if (e := r.exception())]
+            for shell, error in failed:
+                error.add_note(f"under {shell}")
+                raise error
+
+        signature = inspect.signature(test)
+        kept = [p for name, p in signature.parameters.items() if name != "shell"]
+        under_all.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+        return under_all
+
+    return decorate
 
 
 def cold_kill(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from stressor.guard.script import Shell, script_text
-from tests.guard.client import BOUND, guard
+from tests.guard.client import BOUND, at_once, guard
 from tests.guard.trees import PIDS, cgroup, end, eventually, fresh_run, tree
 
 pytestmark = pytest.mark.slow
@@ -47,7 +47,7 @@ def test_a_late_loop_that_cannot_fork_does_not_spin(state: Path) -> None:
             no_more_forks(group)
             time.sleep(5.5)  # beyond a first wait that still could fork
             before = cpu_s([loop.pid])
-            time.sleep(4)
+            time.sleep(2.5)
             assert loop.poll() is None
             assert cpu_s([loop.pid]) - before < 0.4
         finally:
@@ -76,6 +76,7 @@ def test_only_one_of_two_late_loops_stays(state: Path) -> None:
             loop.wait(timeout=5)
 
 
+@at_once()
 def test_a_worker_alone_that_cannot_fork_kills_and_does_not_spin(state: Path, shell: Shell) -> None:
     run = fresh_run()
     with (

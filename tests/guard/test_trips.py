@@ -1,9 +1,7 @@
 """What the guard does on its own: trips, refusals, watchers, and a host in trouble."""
 
 import os
-import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from stressor.guard.protocol import GuardSample, LateComers, ProofLine, SurvivorLine, parse
+from stressor.guard.protocol import GuardSample, LateComers, ProofLine, parse
 from stressor.guard.script import Shell
-from stressor.model import PROVEN, HostState
-from tests.guard.client import GuardClient, cold_kill, guard
+from stressor.model import HostState
+from tests.guard.client import GuardClient, at_once, cold_kill, guard
 from tests.guard.trees import (
     FREEZER,
     PIDS,
     alive,
     cgroup,
     cmdline,
+    end,
     eventually,
     fresh_run,
-    state_of,
     tree,
 )
 
@@ -49,6 +47,7 @@ def test_misuse_is_refused_in_words(state: Path, order: str, answer: str) -> Non
         assert client.ask(order) == answer
 
 
+@at_once()
 def test_arming_says_the_facts_and_leaves_the_way_back(state: Path, shell: Shell) -> None:
     run = fresh_run()
     with guard(state, shell) as client:
@@ -105,65 +104,75 @@ def dead(pids: list[int]) -> bool:
     return not any(alive(pid) for pid in pids)
 
 
+@at_once()
 def test_i2_the_deadline_kills_whatever_beats(state: Path, shell: Shell) -> None:
     with armed_load(state, shell, left_s=2) as (client, _, pids):
         for _ in range(3):
             client.ask("3 beat")
         assert client.wait_for("! tripped ", within_s=5) == "! tripped deadline"
-        assert client.proof(0).state is HostState.STOPPED
+        assert client.proven(0)
         assert dead(pids)
         assert client.ask("4 beat") == "4 err beat tripped deadline"
 
 
+@at_once()
 def test_i2_lost_beats_kill(state: Path, shell: Shell) -> None:
     with armed_load(state, shell, beat_s=1.5) as (client, run, pids):
         start = time.monotonic()
         assert client.wait_for("! tripped ", within_s=5) == "! tripped beat"
-        assert time.monotonic() - start < 3
-        assert client.proof(0).state is HostState.STOPPED
+        assert time.monotonic() - start < 5
+        assert client.proven(0)
         assert dead(pids)
         assert (state / run / "tombstone").read_text() == "beat\n"
-        assert client.kill(9).state is HostState.CLEAN
+        assert client.ask("9 kill test") == "9 ok kill"
+        assert client.proven(9)
         assert client.ask("10 quit") == "10 ok quit"
 
 
+@at_once()
 def test_i2_the_end_of_the_channel_kills(state: Path, shell: Shell) -> None:
     with armed_load(state, shell) as (client, run, pids):
         client.hang_up()
-        assert eventually(lambda: dead(pids), within_s=2)
-        assert eventually((state / run / "tombstone").exists, within_s=2)
+        assert eventually(lambda: dead(pids), within_s=4)
+        assert eventually((state / run / "tombstone").exists, within_s=4)
         assert (state / run / "tombstone").read_text() == "eof\n"
         assert client.process.poll() is None
 
 
-@pytest.mark.parametrize("shell", [Shell.BUSYBOX])
-def test_late_comers_die_after_the_channel_is_gone_and_the_guard_ends_at_the_deadline(
-    state: Path, shell: Shell
-) -> None:
-    with armed_load(state, shell, left_s=7.5) as (client, run, _):
-        client.hang_up()
-        with tree(env_run=run) as late:
-            assert eventually(lambda: late.pids == [], within_s=7)
-        client.process.wait(timeout=12)
-        assert eventually(lambda: client.children() == [], within_s=3)
-
-
-def test_late_comers_are_reported(state: Path) -> None:
-    with armed_load(state, Shell.AUTO) as (client, run, _):
-        client.kill(3)
-        with tree(env_run=run) as late:
-            message = parse(client.wait_for("! late n="))
+def test_late_comers_die_whoever_looks_for_them(state: Path) -> None:
+    """A guard that was told to kill and reports them; one whose channel is gone and that ends at
+    its deadline; the late loop of a cold kill, which is one for a run."""
+    run = fresh_run()
+    with (
+        armed_load(state / "told", Shell.AUTO) as (told, told_run, _),
+        armed_load(state / "gone", Shell.BUSYBOX, left_s=9) as (gone, gone_run, _),
+    ):
+        told.kill(3)
+        gone.hang_up()
+        assert cold_kill(state / "cold", run, Shell.AUTO, left_s=15)[0] == 0
+        with (
+            tree(env_run=told_run) as late,
+            tree(env_run=gone_run) as late_for_gone,
+            tree(env_run=run) as late_for_loop,
+        ):
+            message = parse(told.wait_for("! late n="))
             assert isinstance(message, LateComers)
             assert message.processes >= 1
             assert eventually(lambda: late.pids == [], within_s=2)
+            assert eventually(lambda: late_for_gone.pids == [], within_s=9)
+            assert eventually(lambda: late_for_loop.pids == [], within_s=9)
+        end(int((state / "cold" / run / "late.pid").read_text().split()[0]))
+        gone.process.wait(timeout=14)
+        assert eventually(lambda: gone.children() == [], within_s=3)
 
 
+@at_once()
 def test_i3_a_tombstone_from_elsewhere_trips(state: Path, shell: Shell) -> None:
     with armed_load(state, shell) as (client, run, pids):
         code, _, _ = cold_kill(state, run, shell)
         assert code == 0
-        assert client.wait_for("! tripped ", within_s=2) == "! tripped tombstone"
-        assert client.proof(0).state in PROVEN
+        assert client.wait_for("! tripped ", within_s=4) == "! tripped tombstone"
+        assert client.proven(0)
         assert dead(pids)
 
 
@@ -174,7 +183,7 @@ def helpers(run: str, state: Path) -> tuple[int, list[int]]:
     return main, [int(pid) for pid in others if "stressor-guard" in cmdline(int(pid))]
 
 
-@pytest.mark.parametrize("shell", [Shell.DASH, Shell.BUSYBOX])
+@at_once(Shell.DASH, Shell.BUSYBOX)
 def test_i2_a_helper_that_dies_is_a_trip(state: Path, shell: Shell) -> None:
     """Worker, three tickers, reader: each in turn, killed alone, stops the load."""
     for which in range(5):
@@ -182,19 +191,20 @@ def test_i2_a_helper_that_dies_is_a_trip(state: Path, shell: Shell) -> None:
             _, others = helpers(run, state)
             assert len(others) == 5
             os.kill(others[which], signal.SIGKILL)
-            tripped = client.wait_for("! tripped ", within_s=4)
+            tripped = client.wait_for("! tripped ", within_s=6)
             assert tripped in ("! tripped watcher", "! tripped eof")
-            assert client.proof(0).state is HostState.STOPPED
+            assert client.proven(0)
             assert dead(pids)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=str)
+@at_once()
 def test_i2_load_dies_without_main(state: Path, shell: Shell, number: signal.Signals) -> None:
     with armed_load(state, shell) as (_, run, pids):
         main, _ = helpers(run, state)
         os.kill(main, number)
         assert eventually(lambda: dead(pids), within_s=8)
-        assert (state / run / "tombstone").exists()
+        assert eventually((state / run / "tombstone").exists)  # the kill goes first
 
 
 @pytest.mark.parametrize("shell", [Shell.BUSYBOX])
@@ -261,125 +271,7 @@ def test_a_host_that_cannot_fork_is_scanned_without(state: Path, shell: Shell) -
         assert len(other.pids) == 8
 
 
-@contextmanager
-def frozen_disk() -> Iterator[tuple[Path, Path]]:
-    """An ext4 file system on a loop device, and a folder beside it: writers go into state D when
-    it is frozen. Always thawed and unmounted."""
-    base = Path("/run") / f"guardtest-disk-{fresh_run()}"
-    mount, image = base / "mnt", base / "img"
-    mount.mkdir(parents=True)
-    with image.open("wb") as file:
-        file.truncate(32 << 20)
-    subprocess.run(["mkfs.ext4", "-q", str(image)], check=True, timeout=30)
-    subprocess.run(["mount", "-o", "loop", str(image), str(mount)], check=True, timeout=30)
-    try:
-        yield mount, base
-    finally:
-        subprocess.run(["fsfreeze", "-u", str(mount)], check=False, timeout=30, capture_output=True)
-        eventually(
-            lambda: subprocess.run(["umount", str(mount)], check=False, timeout=30).returncode == 0,
-            within_s=10,
-            every_s=0.3,
-        )
-        shutil.rmtree(base, ignore_errors=True)
-
-
-def test_i5_what_waits_for_a_dead_disk_is_a_survivor_until_the_disk_answers(
-    state: Path, shell: Shell
-) -> None:
-    run = fresh_run()
-    with frozen_disk() as (mount, base):
-        script = (
-            f"while [ ! -e {base}/go ]; do sleep 0.1; done;"
-            f" exec timeout 60 dd if=/dev/zero of={mount}/load bs=4k count=100 conv=fsync"
-        )
-        with (
-            tree(env_run=run, volume_run=run, script=script) as load,
-            guard(state, shell) as client,
-        ):
-            client.arm(run)
-            subprocess.run(["fsfreeze", "-f", str(mount)], check=True, timeout=30)
-            (base / "go").touch()
-            assert eventually(lambda: "D" in [state_of(pid) for pid in load.pids])
-            client.ask("2 kill test")
-            count = 3 if shell is Shell.BUSYBOX else 2
-            proofs = [client.proof(2) for _ in range(count)]
-            assert [p.state for p in proofs] == [HostState.SURVIVORS] * count
-            assert proofs[0].took_s < 1.6
-            assert 1 <= proofs[1].took_s < 3
-            if shell is Shell.BUSYBOX:
-                assert 5 <= proofs[2].took_s < 7.5
-            survivor = client.survivors(2)[0].survivor
-            assert (survivor.comm, survivor.state) == ("dd", "D")
-            assert survivor.wchan != "-"
-            code, lines, _ = cold_kill(state, run, shell)
-            assert code == 4
-            assert any("state=D" in line for line in lines)
-            subprocess.run(["fsfreeze", "-u", str(mount)], check=True, timeout=30)
-            assert eventually(lambda: load.pids == [])
-            assert client.kill(3).state in PROVEN
-
-
-THREAD = """
-import os, sys, threading, time
-def write():
-    while not os.path.exists(sys.argv[1] + "/go"): time.sleep(0.05)
-    fd = os.open(sys.argv[2] + "/load", os.O_WRONLY | os.O_CREAT)
-    os.write(fd, b"x" * 4096); os.fsync(fd); time.sleep(50)
-threading.Thread(target=write).start()
-import ctypes
-ctypes.CDLL(None).syscall(60, 0)
-"""
-
-
-@pytest.mark.parametrize("shell", [Shell.DASH, Shell.BUSYBOX])
-def test_i5_a_thread_that_outlives_its_leader_is_no_zombie(state: Path, shell: Shell) -> None:
-    """The leader has exited: ps shows a zombie, while another thread is stuck in a write."""
-    run = fresh_run()
-    with frozen_disk() as (mount, base):
-        (base / "t.py").write_text(THREAD)
-        script = f"exec timeout 60 python3 {base}/t.py {base} {mount}"
-        with (
-            tree(env_run=run, volume_run=run, script=script) as load,
-            guard(state, shell) as client,
-        ):
-            client.arm(run)
-
-            def leaders() -> list[int]:
-                all_pids = [int(p.name) for p in Path("/proc").iterdir() if p.name.isdigit()]
-                return [p for p in all_pids if state_of(p) == "Z" and _tasks(p) > 1]
-
-            assert eventually(lambda: leaders() != [])
-            subprocess.run(["fsfreeze", "-f", str(mount)], check=True, timeout=30)
-            (base / "go").touch()
-            pid = leaders()[0]
-            load.extra.append(pid)
-            assert eventually(lambda: "D" in _task_states(pid))
-            client.ask("2 kill test")
-            assert client.proof(2).state is HostState.SURVIVORS
-            named = [m for m in client.messages() if isinstance(m, SurvivorLine)]
-            assert (named[0].survivor.pid, named[0].survivor.state) == (pid, "D")
-            subprocess.run(["fsfreeze", "-u", str(mount)], check=True, timeout=30)
-            assert eventually(lambda: _tasks(pid) < 2)
-            assert client.kill(3).state in PROVEN
-
-
-def _tasks(pid: int) -> int:
-    try:
-        return len(list(Path(f"/proc/{pid}/task").iterdir()))
-    except (FileNotFoundError, ProcessLookupError):
-        return 0
-
-
-def _task_states(pid: int) -> list[str]:
-    try:
-        tasks = list(Path(f"/proc/{pid}/task").iterdir())
-        return [t.joinpath("stat").read_text().rpartition(") ")[2][0] for t in tasks]
-    except (FileNotFoundError, ProcessLookupError):
-        return []
-
-
-@pytest.mark.parametrize("shell", [Shell.DASH, Shell.BUSYBOX])
+@at_once()
 def test_i4_a_scan_that_hangs_is_unverified_and_does_not_stop_the_kill(
     state: Path, shell: Shell
 ) -> None:
@@ -388,8 +280,7 @@ def test_i4_a_scan_that_hangs_is_unverified_and_does_not_stop_the_kill(
         worker = others[0]  # the first that main starts
         os.kill(worker, signal.SIGSTOP)
         assert client.ask("3 kill test") == "3 ok kill"
-        assert eventually(lambda: dead(pids), within_s=1)
+        assert eventually(lambda: dead(pids), within_s=1.8)
         proof = client.proof(3, within_s=4)
         assert (proof.state, proof.detail) == (HostState.UNVERIFIED, "no-scan-answer")
         assert 2 <= proof.took_s < 3.2
-        assert client.proof(3).state in PROVEN  # a new worker took over for the 5 s report
