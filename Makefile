@@ -21,7 +21,7 @@ check: ## Lint, types, contracts, fast tests: under a minute, no root, no lab
 	$(VENV)/shellcheck $(SHELL_SCRIPTS)
 	$(PYTEST) -q -m "not lab and not ssh and not slow and not evidence"
 
-test: setup ## Everything once, the lab's tests included: up to 45 min cold, 15 min warm
+test: setup ## Everything once, the lab's tests included: half an hour cold, 20 min warm
 	$(MAKE) --no-print-directory check
 	$(PYTEST) -q -m "(ssh or slow) and not lab and not evidence"
 	$(VENV)/stressor lab build
