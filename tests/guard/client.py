@@ -14,7 +14,6 @@ from pathlib import Path
 
 from stressor.guard.protocol import Message, ProofLine, SurvivorLine, parse
 from stressor.guard.script import Shell, guard_argv, kill_argv
-from stressor.model import PROVEN
 
 BOUND = ("timeout", "-s", "KILL", "60")
 
@@ -81,11 +80,6 @@ class GuardClient:
         line = parse(self.wait_for(f"! proof {sequence} ", within_s=within_s))
         assert isinstance(line, ProofLine)
         return line
-
-    def proven(self, sequence: int) -> bool:
-        """Is death proven, if not by the first report then by the one at 1 s or at 5 s? A busy
-        machine may need more than the 2 s that the guard gives a scan."""
-        return any(self.proof(sequence, within_s=10).state in PROVEN for _ in range(3))
 
     def kill(self, sequence: int, reason: str = "test") -> ProofLine:
         assert self.ask(f"{sequence} kill {reason}") == f"{sequence} ok kill"

@@ -47,7 +47,7 @@ def test_a_late_loop_that_cannot_fork_does_not_spin(state: Path) -> None:
             no_more_forks(group)
             time.sleep(5.5)  # beyond a first wait that still could fork
             before = cpu_s([loop.pid])
-            time.sleep(2.5)
+            time.sleep(4)
             assert loop.poll() is None
             assert cpu_s([loop.pid]) - before < 0.4
         finally:

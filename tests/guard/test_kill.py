@@ -70,7 +70,6 @@ def test_one_mark_is_enough_seen_before_or_not(state: Path, shell: Shell, known:
         assert (by_environment.pids, by_volume.pids) == ([], [])
 
 
-@pytest.mark.parametrize("shell", [Shell.DASH, Shell.BUSYBOX])
 def test_unified_hierarchy_is_killed_through_its_own_cgroup(state: Path, shell: Shell) -> None:
     run = fresh_run()
     with cgroup(UNIFIED) as group, tree(env_run=run, cgroups=[group]) as load:
@@ -83,7 +82,6 @@ def test_unified_hierarchy_is_killed_through_its_own_cgroup(state: Path, shell: 
         assert "populated 0" in (group / "cgroup.events").read_text()
 
 
-@pytest.mark.parametrize("shell", [Shell.DASH, Shell.BUSYBOX])
 def test_workers_that_overwrote_their_environment_show_by_their_volume(
     state: Path, shell: Shell
 ) -> None:
@@ -123,7 +121,6 @@ def test_i7_everybody_else_is_left_alone(state: Path, shell: Shell) -> None:
             assert len(other.pids) == 8
 
 
-@pytest.mark.parametrize("shell", [Shell.DASH, Shell.BUSYBOX])
 def test_i7_a_daemon_that_sees_the_kubelets_own_mounts_is_no_load(
     state: Path, shell: Shell
 ) -> None:
@@ -147,7 +144,6 @@ def test_i7_a_daemon_that_sees_the_kubelets_own_mounts_is_no_load(
         assert daemon.pids == before
 
 
-@pytest.mark.parametrize("shell", [Shell.DASH, Shell.BUSYBOX])
 @pytest.mark.parametrize("known", [True, False], ids=["watched", "unseen"])
 def test_of_a_shared_cgroup_only_the_marked_die(state: Path, shell: Shell, known: bool) -> None:
     run = fresh_run()
@@ -168,7 +164,6 @@ def test_of_a_shared_cgroup_only_the_marked_die(state: Path, shell: Shell, known
         assert (group / "freezer.state").read_text() == "THAWED\n"
 
 
-@pytest.mark.parametrize("shell", [Shell.DASH, Shell.BUSYBOX])
 def test_a_foreigner_that_moved_in_after_the_watch_is_spared(state: Path, shell: Shell) -> None:
     run = fresh_run()
     with (
@@ -184,7 +179,6 @@ def test_a_foreigner_that_moved_in_after_the_watch_is_spared(state: Path, shell:
             assert (load.pids, len(late.pids)) == ([], 8)
 
 
-@pytest.mark.parametrize("shell", [Shell.DASH, Shell.BUSYBOX])
 def test_a_load_that_somebody_froze_is_thawed_and_dies(state: Path, shell: Shell) -> None:
     run = fresh_run()
     with cgroup(FREEZER) as group, tree(env_run=run, volume_run=run, cgroups=[group]) as load:
@@ -198,7 +192,6 @@ def test_a_load_that_somebody_froze_is_thawed_and_dies(state: Path, shell: Shell
         assert (group / "freezer.state").read_text() == "THAWED\n"
 
 
-@pytest.mark.parametrize("shell", [Shell.DASH, Shell.BUSYBOX])
 def test_nested_cgroups_die_with_their_parent(state: Path, shell: Shell) -> None:
     run = fresh_run()
     with cgroup(FREEZER) as group:
@@ -235,7 +228,6 @@ def test_a_recycled_pid_is_not_shot() -> None:
         sleeper.wait(timeout=5)
 
 
-@pytest.mark.parametrize("shell", [Shell.DASH, Shell.BUSYBOX])
 def test_a_hostile_process_name_harms_neither_the_kill_nor_the_protocol(
     state: Path, shell: Shell
 ) -> None:
@@ -290,7 +282,6 @@ for p in /proc/[0-9]*; do tr '\\0' ' ' <$p/cmdline; echo; done | grep '^sleep 5'
 """
 
 
-@pytest.mark.parametrize("shell", [Shell.DASH, Shell.BUSYBOX])
 def test_all_means_every_run_and_nothing_that_is_no_run(state: Path, shell: Shell) -> None:
     """In a process namespace of its own: on a shared machine `all` would reach others' load."""
     argv = kill_argv("all", "test", 0, shell=shell, state_dir=str(state))

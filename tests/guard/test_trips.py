@@ -11,7 +11,7 @@ import pytest
 
 from stressor.guard.protocol import GuardSample, LateComers, ProofLine, parse
 from stressor.guard.script import Shell
-from stressor.model import HostState
+from stressor.model import PROVEN, HostState
 from tests.guard.client import GuardClient, at_once, cold_kill, guard
 from tests.guard.trees import (
     FREEZER,
@@ -104,37 +104,33 @@ def dead(pids: list[int]) -> bool:
     return not any(alive(pid) for pid in pids)
 
 
-@at_once()
 def test_i2_the_deadline_kills_whatever_beats(state: Path, shell: Shell) -> None:
     with armed_load(state, shell, left_s=2) as (client, _, pids):
         for _ in range(3):
             client.ask("3 beat")
         assert client.wait_for("! tripped ", within_s=5) == "! tripped deadline"
-        assert client.proven(0)
+        assert client.proof(0).state is HostState.STOPPED
         assert dead(pids)
         assert client.ask("4 beat") == "4 err beat tripped deadline"
 
 
-@at_once()
 def test_i2_lost_beats_kill(state: Path, shell: Shell) -> None:
     with armed_load(state, shell, beat_s=1.5) as (client, run, pids):
         start = time.monotonic()
         assert client.wait_for("! tripped ", within_s=5) == "! tripped beat"
-        assert time.monotonic() - start < 5
-        assert client.proven(0)
+        assert time.monotonic() - start < 3
+        assert client.proof(0).state is HostState.STOPPED
         assert dead(pids)
         assert (state / run / "tombstone").read_text() == "beat\n"
-        assert client.ask("9 kill test") == "9 ok kill"
-        assert client.proven(9)
+        assert client.kill(9).state is HostState.CLEAN
         assert client.ask("10 quit") == "10 ok quit"
 
 
-@at_once()
 def test_i2_the_end_of_the_channel_kills(state: Path, shell: Shell) -> None:
     with armed_load(state, shell) as (client, run, pids):
         client.hang_up()
-        assert eventually(lambda: dead(pids), within_s=4)
-        assert eventually((state / run / "tombstone").exists, within_s=4)
+        assert eventually(lambda: dead(pids), within_s=2)
+        assert eventually((state / run / "tombstone").exists, within_s=2)
         assert (state / run / "tombstone").read_text() == "eof\n"
         assert client.process.poll() is None
 
@@ -166,13 +162,12 @@ def test_late_comers_die_whoever_looks_for_them(state: Path) -> None:
         assert eventually(lambda: gone.children() == [], within_s=3)
 
 
-@at_once()
 def test_i3_a_tombstone_from_elsewhere_trips(state: Path, shell: Shell) -> None:
     with armed_load(state, shell) as (client, run, pids):
         code, _, _ = cold_kill(state, run, shell)
         assert code == 0
-        assert client.wait_for("! tripped ", within_s=4) == "! tripped tombstone"
-        assert client.proven(0)
+        assert client.wait_for("! tripped ", within_s=2) == "! tripped tombstone"
+        assert client.proof(0).state in PROVEN
         assert dead(pids)
 
 
@@ -183,7 +178,7 @@ def helpers(run: str, state: Path) -> tuple[int, list[int]]:
     return main, [int(pid) for pid in others if "stressor-guard" in cmdline(int(pid))]
 
 
-@at_once(Shell.DASH, Shell.BUSYBOX)
+@pytest.mark.parametrize("shell", [Shell.DASH, Shell.BUSYBOX])
 def test_i2_a_helper_that_dies_is_a_trip(state: Path, shell: Shell) -> None:
     """Worker, three tickers, reader: each in turn, killed alone, stops the load."""
     for which in range(5):
@@ -191,9 +186,9 @@ def test_i2_a_helper_that_dies_is_a_trip(state: Path, shell: Shell) -> None:
             _, others = helpers(run, state)
             assert len(others) == 5
             os.kill(others[which], signal.SIGKILL)
-            tripped = client.wait_for("! tripped ", within_s=6)
+            tripped = client.wait_for("! tripped ", within_s=4)
             assert tripped in ("! tripped watcher", "! tripped eof")
-            assert client.proven(0)
+            assert client.proof(0).state is HostState.STOPPED
             assert dead(pids)
 
 
@@ -271,7 +266,6 @@ def test_a_host_that_cannot_fork_is_scanned_without(state: Path, shell: Shell) -
         assert len(other.pids) == 8
 
 
-@at_once()
 def test_i4_a_scan_that_hangs_is_unverified_and_does_not_stop_the_kill(
     state: Path, shell: Shell
 ) -> None:
@@ -280,7 +274,8 @@ def test_i4_a_scan_that_hangs_is_unverified_and_does_not_stop_the_kill(
         worker = others[0]  # the first that main starts
         os.kill(worker, signal.SIGSTOP)
         assert client.ask("3 kill test") == "3 ok kill"
-        assert eventually(lambda: dead(pids), within_s=1.8)
+        assert eventually(lambda: dead(pids), within_s=1)
         proof = client.proof(3, within_s=4)
         assert (proof.state, proof.detail) == (HostState.UNVERIFIED, "no-scan-answer")
         assert 2 <= proof.took_s < 3.2
+        assert client.proof(3).state in PROVEN  # a new worker took over for the 5 s report
