@@ -1,7 +1,6 @@
 """Clusters for the contract: memory, memory behind real HTTP and the real client, and the lab."""
 
 import json
-import os
 import threading
 import uuid
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from stressor.kube.base import Kube
 from stressor.kube.client import connect
 from stressor.kube.transport import Request
 from stressor.testing.kube import FakeKube, MemoryApi
+from tests.lab.bed import Bed
 
 
 @dataclass(frozen=True)
@@ -79,12 +79,6 @@ def kubeconfig(path: Path, server: str, *, token: str = "sesame") -> str:
     return str(path)
 
 
-def lab_kubeconfig() -> Path:
-    """Where the lab leaves its kubeconfig."""
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(os.environ.get("STRESSOR_STATE") or Path(state) / "stressor", "lab", "kubeconfig")
-
-
 @pytest.fixture
 def api() -> MemoryApi:
     """The memory that stands behind the fake clusters, to script them."""
@@ -121,11 +115,11 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]
         path = kubeconfig(tmp_path / "kubeconfig", request.getfixturevalue("http_url"))
         yield Cluster(connect(path), connect(path), run, "w-1")
         return
-    request.getfixturevalue("lab")
-    path = str(lab_kubeconfig())
-    kube = connect(path)
+    lab: Bed = request.getfixturevalue("lab")
+    kubeconfig_path = lab.inventory.kubeconfig_path
+    kube = connect(kubeconfig_path)
     node = next(n.hostname for n in kube.nodes(deadline_s=10.0) if not n.taints)
-    yield Cluster(kube, connect(path), run, node)
+    yield Cluster(kube, connect(kubeconfig_path), run, node)
     kube.delete_run(run, deadline_s=40.0)
     # A test that failed half way may have left its lock behind.
     lease = kube.read_lease(deadline_s=10.0)
