@@ -20,40 +20,26 @@ def ascii_only(text: str) -> str:
 
 def row(label: str, text: str) -> list[str]:
     """A label of up to nine columns and its text, wrapped below itself."""
-    lines = textwrap.wrap(
-        ascii_only(text),
-        WIDTH,
-        initial_indent=f"{label:<9} ",
-        subsequent_indent=" " * 10,
-        break_on_hyphens=False,
-    )
-    return lines or [label]
+    return _wrapped(text, f"{label:<9} ", " " * 10) or [label]
 
 
 def folded(text: str, indent: int) -> list[str]:
     """The text as it is, what does not fit below it with `indent` columns before it."""
-    shown = ascii_only(text)
-    if len(shown) <= WIDTH:
-        return [shown]
-    cut = shown.rfind(" ", indent, WIDTH + 1)
-    cut = WIDTH if cut <= indent else cut
-    rest = textwrap.wrap(
-        shown[cut:],
-        WIDTH,
-        initial_indent=" " * indent,
-        subsequent_indent=" " * indent,
-        break_on_hyphens=False,
-    )
-    return [shown[:cut].rstrip(), *rest]
+    return _wrapped(text, "", " " * indent)
 
 
 def item(text: str, indent: int = 2) -> list[str]:
     """An indented line, wrapped with a deeper indent."""
+    return _wrapped(text, " " * indent, " " * (indent + 4))
+
+
+def _wrapped(text: str, first: str, rest: str) -> list[str]:
+    """Lines of at most WIDTH; none for a text without a word."""
     return textwrap.wrap(
         ascii_only(text),
         WIDTH,
-        initial_indent=" " * indent,
-        subsequent_indent=" " * (indent + 4),
+        initial_indent=first,
+        subsequent_indent=rest,
         break_on_hyphens=False,
     )
 
