@@ -22,8 +22,6 @@ from stressor.remote.base import (
 
 KILL_DEADLINE_S = 8.0
 """Login, kill, and the reports at 1 s and 5 s for what does not die at once."""
-REHEARSAL_DEADLINE_S = 8.0
-"""A login that takes longer in peace is no abort route: the kill has no more time than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,7 @@ class ColdKiller:
         killed for `left_s` more. Bounded by KILL_DEADLINE_S for each route; never raises."""
         proof = HostProof(host.name, HostState.UNREACHABLE, detail="no route")
         for route in range(len(host.routes)):
-            proof = self._by_route(host, route, kill_argv(run, reason, left_s))
+            proof = judge(host.name, self._run(host, route, kill_argv(run, reason, left_s)))
             if proof.state is not HostState.UNREACHABLE:
                 return proof
         return proof
@@ -45,22 +43,19 @@ class ColdKiller:
     def rehearse(self, host: Host) -> str | None:
         """Try the way that `kill` goes, without killing: a new login, as root. None when a route
         of `host` can do that, else why none can (I1)."""
-        why = "no route"
+        why: str | None = "no route"
         for route in range(len(host.routes)):
-            remote = self.connect(host, route)
-            try:
-                fault = _no_root(remote.run(("id", "-u"), deadline_s=REHEARSAL_DEADLINE_S))
-            finally:
-                remote.close()
-            if fault is None:
-                return None
-            why = fault
+            why = _no_root(self._run(host, route, ("id", "-u")))
+            if why is None:
+                break
         return why
 
-    def _by_route(self, host: Host, route: int, argv: tuple[str, ...]) -> HostProof:
+    def _run(self, host: Host, route: int, argv: tuple[str, ...]) -> Outcome:
+        """`argv` over a connection of its own. A rehearsal has no more time than the kill will
+        have: a login that takes longer in peace is no abort route."""
         remote = self.connect(host, route)
         try:
-            return judge(host.name, remote.run(argv, deadline_s=KILL_DEADLINE_S))
+            return remote.run(argv, deadline_s=KILL_DEADLINE_S)
         finally:
             remote.close()
 

@@ -133,13 +133,13 @@ class Fleet:
         return tuple(n for n, m in members.items() if m is None or m.answered_s <= asked_s)
 
     def _arm(self, host: Host, left_s: float, beat_s: float) -> None:
-        unreachable = self.rehearse(host)
-        if unreachable is not None:
-            refused: str | None = f"abort could not get there: {unreachable}"
-        else:
-            refused = self._open(host, left_s, beat_s)
+        refused = self._rehearsed(host) or self._open(host, left_s, beat_s)
         if refused is not None:
             self.events.put(ev.GuardRefused(self.clock.now_s(), host.name, refused))
+
+    def _rehearsed(self, host: Host) -> str | None:
+        why = self.rehearse(host)
+        return None if why is None else f"abort could not get there: {why}"
 
     def _open(self, host: Host, left_s: float, beat_s: float) -> str | None:
         remote = self.connect(host)
