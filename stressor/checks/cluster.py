@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from stressor.checks.base import Finding, Level, unknown
-from stressor.model import Host, Inventory, Role
+from stressor.core.nodes import is_node
+from stressor.model import Inventory, Role
 
 NODES = "nodes"
 API = "api"
@@ -44,7 +45,7 @@ def judge_nodes(inventory: Inventory, members: Sequence[Member]) -> tuple[Findin
 
 def _missing(inventory: Inventory, members: Sequence[Member]) -> Iterator[Finding]:
     for member in members:
-        hosts = [host for host in inventory.hosts if _same(host, member)]
+        hosts = [host for host in inventory.hosts if is_node(host, member.name, member.addresses)]
         if member.control_plane and not any(Role.CONTROL_PLANE in h.roles for h in hosts):
             text = f"control-plane node {member.name} is not in the inventory"
             remedy = f"add {member.name} to the group control_plane"
@@ -57,7 +58,7 @@ def _missing(inventory: Inventory, members: Sequence[Member]) -> Iterator[Findin
 def _strangers(inventory: Inventory, members: Sequence[Member]) -> Iterator[Finding]:
     for host in inventory.hosts:
         claims = host.roles & {Role.CONTROL_PLANE, Role.WORKER}
-        if claims and not any(_same(host, member) for member in members):
+        if claims and not any(is_node(host, m.name, m.addresses) for m in members):
             text = "no node of this cluster has its name or address"
             remedy = "another cluster's? then: group bystanders"
             yield Finding(NODES, host.name, Level.FAIL, text, remedy)
@@ -70,11 +71,6 @@ def _unready(members: Sequence[Member]) -> Iterator[Finding]:
             yield unknown(NODES, "", Level.FAIL, f"is {member.name} ready?", remedy)
         elif not member.ready:
             yield Finding(NODES, "", Level.FAIL, f"node {member.name} is not ready", remedy)
-
-
-def _same(host: Host, member: Member) -> bool:
-    addresses = {route.address for route in host.routes}
-    return host.name == member.name or bool(addresses & set(member.addresses))
 
 
 def judge_endpoints(endpoints: Iterable[Endpoint]) -> tuple[Finding, ...]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from stressor.cli.narrate import Narrator
 from stressor.cli.wiring_ssh import cold_killer
 from stressor.core import events as ev
+from stressor.core.nodes import is_node
 from stressor.engine.clock import BootClock
 from stressor.engine.fleet import Fleet
 from stressor.engine.lock import ClusterLock
@@ -224,8 +225,7 @@ def hostnames(inventory: Inventory, kube: Kube, deadline_s: float) -> dict[str, 
     for host in inventory.hosts:
         if not host.roles & {Role.CONTROL_PLANE, Role.WORKER}:
             continue
-        addresses = {route.address for route in host.routes}
         for node in nodes:
-            if node.name == host.name or addresses & set(node.addresses):
+            if is_node(host, node.name, node.addresses):
                 found[host.name] = node.hostname
     return found
