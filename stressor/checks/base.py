@@ -129,17 +129,21 @@ def parse_facts(name: str, text: str) -> Facts | None:
     return Facts(values)
 
 
+def read(name: str, answer: Answer) -> Reading | str:
+    """The reading of check `name` in `answer`, or why there is none."""
+    facts = None if answer.text is None else parse_facts(name, answer.text)
+    if facts is None:
+        return answer.problem or "the answer was cut off"
+    return Reading(answer.host, facts, answer.sent_unix_s, answer.received_unix_s)
+
+
 def judge(check: Check, answer: Answer) -> tuple[Finding, ...]:
     """What `check` makes of `answer`; a FAIL that says unknown when there is none to judge."""
-    facts = None if answer.text is None else parse_facts(check.NAME, answer.text)
-    if facts is None:
-        why = answer.problem or "the answer was cut off"
-        return (
-            unknown(
-                check.NAME, answer.host, Level.FAIL, why, f"stressor preflight --only {check.NAME}"
-            ),
-        )
-    return check.judge(Reading(answer.host, facts, answer.sent_unix_s, answer.received_unix_s))
+    reading = read(check.NAME, answer)
+    if isinstance(reading, str):
+        remedy = f"stressor preflight --only {check.NAME}"
+        return (unknown(check.NAME, answer.host, Level.FAIL, reading, remedy),)
+    return check.judge(reading)
 
 
 def unknown(check: str, host: str, level: Level, why: str, remedy: str) -> Finding:

@@ -11,8 +11,6 @@ from stressor.config.inventory import load_inventory
 from stressor.config.phases import load_suite
 from stressor.config.settings import settings
 from stressor.core import placement, schedule
-from stressor.errors import ExitCode
-from stressor.model import Inventory, Suite
 from stressor.report import plan as planned
 
 RUN_NAME = "planned"
@@ -45,19 +43,10 @@ def plan(
     hosts = load_inventory(chosen.inventory_path)
     suite = load_suite(phasefile, inventory=hosts)
     made = make_plan(suite, hosts, run=RUN_NAME, image=image, election_timeout_s=election_timeout)
-    outlook = planned.Outlook(
-        plan=made,
-        phasefile=str(phasefile),
-        flaws=(*schedule.flaws(made), *_unanswered(suite, hosts)),
-        storage=placement.touches_storage(suite, storage_kinds()),
-    )
+    storage = placement.touches_storage(suite, storage_kinds())
+    unanswered = placement.bystander_flaws(hosts) if storage else ()
+    flaws = (*schedule.flaws(made), *unanswered)
+    outlook = planned.Outlook(made, str(phasefile), flaws, storage)
     render = planned.as_json if output == "json" else planned.as_text
     click.echo(render(outlook), nl=False)
-    sys.exit(int(ExitCode.REFUSED if outlook.flaws else ExitCode.PASS))
-
-
-def _unanswered(suite: Suite, hosts: Inventory) -> tuple[str, ...]:
-    """The question of bystanders, which only the operator can answer."""
-    if not placement.touches_storage(suite, storage_kinds()):
-        return ()
-    return placement.bystander_flaws(hosts)
+    sys.exit(int(outlook.exit_code))

@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import click
 
@@ -14,7 +14,7 @@ from stressor.config.settings import settings
 from stressor.engine.preflight import Inspector
 from stressor.errors import ConfigError, KubeError
 from stressor.kube.client import connect as connect_kube
-from stressor.kube.readyz import credentials, readyz
+from stressor.kube.readyz import Credentials, credentials, readyz
 from stressor.model import Inventory
 from stressor.remote.connect import connect
 from stressor.report import preflight as shown
@@ -70,16 +70,19 @@ def _found(hosts: Inventory, only: frozenset[str]) -> Iterator[tuple[str, tuple[
     inspector = Inspector(lambda host, route: connect(host, route=route), only)
     for host, findings in inspector.inspect(hosts.hosts):
         yield host.name, findings
-    yield "", tuple(f for f in _cluster(hosts, only) if not only or f.check in only)
+    yield "", tuple(_cluster(hosts, only))
 
 
 def _cluster(hosts: Inventory, only: frozenset[str]) -> Iterator[Finding]:
-    yield from routes.judge_shared(hosts.hosts)
-    yield from cluster.judge_bystanders(hosts)
-    if not only or cluster.NODES in only:
-        yield from _nodes(hosts)
-    if not only or cluster.API in only:
-        yield from cluster.judge_endpoints(_endpoints(hosts))
+    checks: Mapping[str, Callable[[], tuple[Finding, ...]]] = {
+        routes.NAME: lambda: routes.judge_shared(hosts.hosts),
+        cluster.BYSTANDERS: lambda: cluster.judge_bystanders(hosts),
+        cluster.NODES: lambda: _nodes(hosts),
+        cluster.API: lambda: cluster.judge_endpoints(_endpoints(hosts)),
+    }
+    for name, check in checks.items():
+        if not only or name in only:
+            yield from check()
 
 
 def _nodes(hosts: Inventory) -> tuple[Finding, ...]:
@@ -92,15 +95,18 @@ def _nodes(hosts: Inventory) -> tuple[Finding, ...]:
     return cluster.judge_nodes(hosts, tuple(members))
 
 
-def _endpoints(hosts: Inventory) -> Iterator[cluster.Endpoint]:
-    for host in hosts.hosts:
-        if host.apiserver_url is not None:
-            yield _endpoint(hosts, host.name, host.apiserver_url)
-
-
-def _endpoint(hosts: Inventory, name: str, url: str) -> cluster.Endpoint:
+def _endpoints(hosts: Inventory) -> tuple[cluster.Endpoint, ...]:
+    urls = {host.name: host.apiserver_url for host in hosts.hosts if host.apiserver_url}
     try:
-        answer = readyz(url, credentials(hosts.kubeconfig_path), API_DEADLINE_S)
+        login = credentials(hosts.kubeconfig_path)
+    except KubeError as error:
+        return tuple(cluster.Endpoint(name, None, problem=str(error)) for name in urls)
+    return tuple(_endpoint(name, url, login) for name, url in urls.items())
+
+
+def _endpoint(name: str, url: str, login: Credentials) -> cluster.Endpoint:
+    try:
+        answer = readyz(url, login, API_DEADLINE_S)
     except KubeError as error:
         return cluster.Endpoint(name, None, problem=str(error))
     return cluster.Endpoint(name, answer.status, answer.took_s)

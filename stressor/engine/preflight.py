@@ -10,10 +10,17 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 
 from stressor.checks import CHECKS, login, sshd
-from stressor.checks.base import Answer, Check, Finding, Level, Reading, judge, parse_facts, unknown
+from stressor.checks.base import Answer, Check, Finding, Level, judge, read, unknown
 from stressor.engine.abort import KILL_DEADLINE_S
 from stressor.model import Host, Transport
-from stressor.remote.base import Completed, Outcome, Remote, TimedOut, Unreachable
+from stressor.remote.base import (
+    Completed,
+    Outcome,
+    Remote,
+    TimedOut,
+    Unreachable,
+    UnreachableReason,
+)
 
 SCRIPT_DEADLINE_S = 8.0
 HANDSHAKES = 4
@@ -85,7 +92,7 @@ class Inspector:
         if isinstance(outcome, Completed) and outcome.returncode == 0:
             return replace(known, sudo_s=took_s)
         refused = isinstance(outcome, Completed)
-        return replace(known, reason="sudo" if refused else _reason(outcome))
+        return replace(known, reason=UnreachableReason.SUDO.value if refused else _reason(outcome))
 
     def _timed(self, remote: Remote, argv: tuple[str, ...]) -> tuple[Outcome, float]:
         began_s = self.now_s()
@@ -108,12 +115,9 @@ class Inspector:
 
     def _sshd(self, remote: Remote) -> tuple[Finding, ...]:
         host = remote.host
-        answer = self._answer(remote, sshd.argv(host))
-        facts = None if answer.text is None else parse_facts(sshd.NAME, answer.text)
-        if facts is None:
-            why = answer.problem or "the answer was cut off"
-            return (unknown(sshd.NAME, host.name, Level.WARN, why, "sshd -T as root"),)
-        reading = Reading(host.name, facts, answer.sent_unix_s, answer.received_unix_s)
+        reading = read(sshd.NAME, self._answer(remote, sshd.argv(host)))
+        if isinstance(reading, str):
+            return (unknown(sshd.NAME, host.name, Level.WARN, reading, "sshd -T as root"),)
         return sshd.judge(reading, sshd.Load(HANDSHAKES, SESSIONS[host.transport]))
 
     def _answer(self, remote: Remote, argv: tuple[str, ...]) -> Answer:
@@ -131,5 +135,5 @@ def _reason(outcome: Outcome) -> str:
     if isinstance(outcome, Unreachable):
         return outcome.reason.value
     if isinstance(outcome, TimedOut):
-        return "silent"
+        return UnreachableReason.SILENT.value
     return f"exit {outcome.returncode}"

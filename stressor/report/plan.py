@@ -29,6 +29,11 @@ class Outlook:
     storage: bool
 
     @property
+    def exit_code(self) -> ExitCode:
+        """3 when a run of this plan would be refused."""
+        return ExitCode.REFUSED if self.flaws else ExitCode.PASS
+
+    @property
     def next_command(self) -> str:
         verb = "plan" if self.flaws else "run"
         return shlex.join(("stressor", verb, self.phasefile))
@@ -39,7 +44,7 @@ def as_json(outlook: Outlook) -> str:
     document = {
         "schema_version": SCHEMA_VERSION,
         "verdict": "refused" if outlook.flaws else "pass",
-        "exit_code": int(ExitCode.REFUSED if outlook.flaws else ExitCode.PASS),
+        "exit_code": int(outlook.exit_code),
         "next_command": outlook.next_command,
         "flaws": list(outlook.flaws),
         "storage_is_compared_by_run": outlook.storage,

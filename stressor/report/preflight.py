@@ -87,8 +87,9 @@ def as_junit(preflight: Preflight) -> str:
     """A suite a host, a case a finding: FAIL is a failure, what could not be read an error, and a
     warning passes with its words in the output (JUnit knows no warning)."""
     root = ElementTree.Element("testsuites", name=f"stressor preflight {preflight.cluster}")
+    ordered = preflight.ordered()
     for host in ("", *preflight.hosts):
-        own = [finding for finding in preflight.ordered() if finding.host == host]
+        own = [finding for finding in ordered if finding.host == host]
         if own:
             root.append(_suite(host, own))
     return ElementTree.tostring(root, encoding="unicode") + "\n"
