@@ -107,7 +107,8 @@ class _Reading:
         """A path on this machine, absolute from here on: abort may run in another folder."""
         if value is None:
             return None
-        return os.path.abspath(self.path.parent / os.path.expanduser(str(value)))
+        folder = self.path if self.path.is_dir() else self.path.parent
+        return os.path.abspath(folder / os.path.expanduser(str(value)))
 
     def _route(self, found: Mapping[str, object]) -> Route:
         port = found.get("ansible_port", 22)
