@@ -104,32 +104,37 @@ class _Asking:
 
     def resolve(self, found: Groups) -> None:
         """Puts values where stressor needs them and a vault or template stands."""
-        wanted = {
-            host: {name for name in RESOLVED if name in own and is_unread(own[name].value)}
+        unread = [
+            (host, name)
             for host, own in found.host_vars.items()
-        }
-        names = sorted(set().union(*wanted.values()))
-        if not names:
-            return
-        told = self._values(names)
-        for host, unread in wanted.items():
-            for name in sorted(unread):
-                if name in told.get(host, _Told()).values:
-                    found.host_vars[host][name] = Variable(told[host].values[name], 0)
-        refuse(self.path, self._unresolved(wanted, told, names))
+            for name in RESOLVED
+            if name in own and is_unread(own[name].value)
+        ]
+        left = self._fill(found, unread)
+        names = sorted({name for _, name in left})
+        if len({name for _, name in unread}) > 1:
+            # One variable that fails takes the host's others with it: asked alone, it shows.
+            alone = (self._fill(found, [one for one in left if one[1] == name]) for name in names)
+            left = {one: why for some in alone for one, why in some.items()}
+        refuse(
+            self.path,
+            (
+                Mistake(0, f"host `{host}`: Ansible cannot resolve `{name}`: {why}")
+                for (host, name), why in left.items()
+            ),
+        )
 
-    def _unresolved(
-        self, wanted: Mapping[str, set[str]], told: Mapping[str, "_Told"], names: list[str]
-    ) -> Iterator[Mistake]:
-        """One variable that fails takes the host's others with it: asked one by one, it shows."""
-        open_ones = {h: n - set(told.get(h, _Told()).values) for h, n in wanted.items()}
-        for name in sorted(set().union(*open_ones.values())):
-            alone = self._values([name]) if len(names) > 1 else told
-            for host in sorted(h for h, left in open_ones.items() if name in left):
-                one = alone.get(host, _Told())
-                if name not in one.values:
-                    why = f"host `{host}`: Ansible cannot resolve `{name}`: {one.why}"
-                    yield Mistake(0, why)
+    def _fill(self, found: Groups, unread: list[tuple[str, str]]) -> dict[tuple[str, str], str]:
+        """Fills in the values of these variables of hosts; why some stay as they are."""
+        told = self._values(sorted({name for _, name in unread})) if unread else {}
+        left = {}
+        for host, name in unread:
+            answer = told.get(host, _Told())
+            if name in answer.values:
+                found.host_vars[host][name] = Variable(answer.values[name], 0)
+            else:
+                left[host, name] = answer.why
+        return left
 
     def _values(self, names: Iterable[str]) -> dict[str, "_Told"]:
         # The names are those of stressor's tables, never the inventory's. `omit` leaves out what a

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from stressor.config.ansible_inventory import DEADLINE_S, read_inventory
+from stressor.config.inventory import load_inventory
 from stressor.errors import ConfigError
 from stressor.model import Host, Inventory, Role, Route, Transport
 from stressor.playbooks import Answer
@@ -120,6 +121,19 @@ def test_a_vault_value_that_cannot_be_decrypted_is_told_by_host_and_variable(
     ]
 
 
+def test_variables_that_fail_together_are_asked_one_by_one(tmp_path: Path) -> None:
+    text = """{"_meta": {"hostvars": {"10.0.0.1": {
+        "stressor_cluster": "a", "etcd_data_dir": "{{ x }}", "scratch_dir": "{{ y }}"}}},
+        "control_plane": {"hosts": ["10.0.0.1"]}}"""
+    together = listing('10.0.0.1 | FAILED! => {"msg": "broken"}')
+    etcd = listing('10.0.0.1 | SUCCESS => {"msg": {"etcd_data_dir": "/etcd"}}')
+    scratch = listing('10.0.0.1 | SUCCESS => {"msg": {"scratch_dir": "/scratch"}}')
+    wrong = "site.ini: host `10.0.0.1`: Ansible cannot resolve `scratch_dir`: broken"
+    assert mistakes(tmp_path, listing(text), together, etcd, together) == [wrong]
+    (host,) = read(tmp_path, listing(text), together, etcd, scratch).hosts
+    assert (host.etcd_data_dir, host.scratch_dir) == ("/etcd", "/scratch")
+
+
 def test_a_value_that_stays_a_template_or_is_missing_is_told(tmp_path: Path) -> None:
     host = '{"_meta": {"hostvars": {"n1": {"etcd_data_dir": "{{ x }}"}}}, "all": {"hosts": ["n1"]}}'
     wrong = "site.ini: host `n1`: Ansible cannot resolve `etcd_data_dir`: "
@@ -204,6 +218,13 @@ def test_a_host_that_no_group_names_is_not_lost(tmp_path: Path) -> None:
         "10.0.0.1": {"stressor_cluster": "a"}, "10.0.0.2": {"stressor_cluster": "a"}}},
         "control_plane": {"hosts": ["10.0.0.1"]}}"""
     assert [host.name for host in read(tmp_path, listing(text)).hosts] == ["10.0.0.1", "10.0.0.2"]
+
+
+def test_the_plain_reader_does_not_take_a_port_for_a_part_of_the_name(tmp_path: Path) -> None:
+    path = tmp_path / "inv.yaml"
+    path.write_text(PLAIN.replace("n1:", '"n1:2222":'))
+    with pytest.raises(ConfigError, match=r"inv\.yaml:2: port in host name `n1:2222` is not read"):
+        load_inventory(path)
 
 
 def test_plain_yaml_is_read_here_and_keeps_its_lines(tmp_path: Path) -> None:
