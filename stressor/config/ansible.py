@@ -12,11 +12,12 @@ from stressor.config.yamlfile import Document, Mistake, Place, did_you_mean
 
 _PARTS = ("hosts", "vars", "children")
 _RANGE = re.compile(r"\[[^\]]*:[^\]]*\]")
+_PORT = re.compile(r"[^:]+:\d+")
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable's value and the line on which it was set."""
+    """A variable's value and the line on which it was set, 0 where that is not known."""
 
     value: object
     line: int
@@ -34,13 +35,15 @@ class Group:
 
 @dataclass(slots=True)
 class Groups:
-    """Every group and host of a file. `host_lines` holds each host's first mention, in order."""
+    """Every group and host of a file. `host_lines` holds each host's first mention, in order.
+    `top_line` is where mistakes about the whole are told: 0 where lines are not known."""
 
     groups: dict[str, Group] = field(default_factory=dict)
     group_lines: dict[str, int] = field(default_factory=dict)
     host_vars: dict[str, dict[str, Variable]] = field(default_factory=dict)
     host_lines: dict[str, int] = field(default_factory=dict)
     mistakes: list[Mistake] = field(default_factory=list)
+    top_line: int = 1
 
     def members(self, name: str) -> frozenset[str]:
         """The hosts in the group and in its children, or none when there is no such group."""
@@ -71,6 +74,16 @@ class Groups:
     def _depth(self, name: str) -> int:
         parents = [g.name for g in self.groups.values() if name in g.children and g.name != "all"]
         return 1 + max((self._depth(parent) for parent in parents), default=0)
+
+
+def is_range(name: str) -> bool:
+    """Whether Ansible would make several hosts of the name, like `node[1:3]`."""
+    return _RANGE.search(name) is not None
+
+
+def has_port(name: str) -> bool:
+    """Whether Ansible would split the name into host and port, like `node1:2222`."""
+    return _PORT.fullmatch(name) is not None
 
 
 def read_groups(document: Document) -> Groups:
@@ -138,8 +151,11 @@ class _Reading:
     def _hosts(self, group: Group, part: object, place: Place) -> None:
         for name, body in self._mapping(part, place, f"hosts of `{group.name}`").items():
             here = (*place, name)
-            if _RANGE.search(name):
+            if is_range(name):
                 self.wrong(here, f"host range `{name}` is not read: name each host")
+                continue
+            if has_port(name):
+                self.wrong(here, f"port in host name `{name}` is not read: use `ansible_port`")
                 continue
             if "{{" in name or "{%" in name:
                 self.wrong(here, f"host name `{name}` is a Jinja template: write it out")

@@ -5,7 +5,7 @@ cannot read is an error with its line, so that no host goes missing in silence.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -42,12 +42,20 @@ def load_inventory(path: Path) -> Inventory:
     """
     document = read_yaml(path)
     groups = read_groups(document)
+    return inventory_of(path, groups, _beside(path))
+
+
+def inventory_of(path: Path, groups: Groups, more: Iterable[Mistake] = ()) -> Inventory:
+    """The inventory that `groups`, read from `path` in whatever way, describe.
+
+    Raises ConfigError with all their mistakes, those in `more`, and those found here.
+    """
     reading = _Reading(path, groups)
-    mistakes = [*groups.mistakes, *_beside(path)]
+    mistakes = [*groups.mistakes, *more]
     cluster = reading.cluster(mistakes)
     hosts = tuple(reading.host(name, mistakes) for name in groups.host_lines)
     mistakes += _whole(groups, hosts, cluster)
-    refuse(document.path, mistakes)
+    refuse(str(path), mistakes)
     return Inventory(
         cluster=str(cluster["stressor_cluster"]),
         hosts=hosts,
@@ -70,15 +78,16 @@ class _Reading:
         everywhere = self.groups.groups["all"].vars if "all" in self.groups.groups else {}
         found = dict(_values(everywhere, CLUSTER_VARIABLES, mistakes))
         if "stressor_cluster" not in everywhere:
-            line = self.groups.group_lines.get("all", 1)
+            line = self.groups.group_lines.get("all", self.groups.top_line)
             mistakes.append(Mistake(line, "missing `stressor_cluster` in the vars of `all`"))
         mistakes += _misplaced(self.groups)
         return found
 
     def host(self, name: str, mistakes: list[Mistake]) -> Host:
         variables = self.groups.variables(name)
-        mistakes += _not_read(variables)
-        found = dict(_values(variables, HOST_VARIABLES, mistakes))
+        wrong = list(_not_read(variables))
+        found = dict(_values(variables, HOST_VARIABLES, wrong))
+        mistakes += (_of_host(name, one) for one in wrong)
         if "ansible_host" not in variables:
             found["ansible_host"] = self._own_address(name, mistakes)
         transport = found.get("stressor_transport", Transport.PARAMIKO)
@@ -98,7 +107,8 @@ class _Reading:
         """A path on this machine, absolute from here on: abort may run in another folder."""
         if value is None:
             return None
-        return os.path.abspath(self.path.parent / os.path.expanduser(str(value)))
+        folder = self.path if self.path.is_dir() else self.path.parent
+        return os.path.abspath(folder / os.path.expanduser(str(value)))
 
     def _route(self, found: Mapping[str, object]) -> Route:
         port = found.get("ansible_port", 22)
@@ -118,6 +128,11 @@ class _Reading:
             line = self.groups.host_lines[name]
             mistakes.append(Mistake(line, f"host `{name}` needs `ansible_host`, an IP address"))
             return ""
+
+
+def _of_host(name: str, mistake: Mistake) -> Mistake:
+    """The mistake, with the host's name where no line tells whose it is."""
+    return mistake if mistake.line else Mistake(0, f"host `{name}`: {mistake.message}")
 
 
 def _values(
@@ -173,7 +188,9 @@ def _whole(
 ) -> Iterator[Mistake]:
     """What only shows when all hosts are looked at together."""
     if not any(Role.CONTROL_PLANE in host.roles for host in hosts):
-        yield Mistake(1, "no host is in group `control_plane`: nothing would be watched")
+        yield Mistake(
+            groups.top_line, "no host is in group `control_plane`: nothing would be watched"
+        )
     for name in groups.groups:
         if name not in ROLES and get_close_matches(name, tuple(ROLES), n=1, cutoff=0.8):
             hint = did_you_mean(name, ROLES)

@@ -28,7 +28,7 @@ class Opaque:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Mistake:
-    """One thing wrong in a file; `line` counts from 1."""
+    """One thing wrong in a file; `line` counts from 1, 0 where no line is known."""
 
     line: int
     message: str
@@ -61,7 +61,11 @@ def refuse(path: str, mistakes: Iterable[Mistake]) -> None:
     """
     told = sorted(set(mistakes))
     if told:
-        raise ConfigError(tuple(f"{path}:{one.line}: {one.message}" for one in told))
+        raise ConfigError(tuple(f"{path}{_colon(one.line)}: {one.message}" for one in told))
+
+
+def _colon(line: int) -> str:
+    return f":{line}" if line else ""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
