@@ -355,7 +355,9 @@ def user_json(one: User) -> dict[str, Any]:
 
 def exec_json(one: User) -> dict[str, Any] | None:
     plugin = one.exec
-    return plugin and {
+    if plugin is None:
+        return None
+    return {
         "command": plugin.command,
         "args": list(plugin.args),
         "env": [{"name": name, "value": value} for name, value in plugin.env],
