@@ -266,6 +266,7 @@ def _host(data: dict[str, object]) -> Host:
             "routes": tuple(_route(route) for route in _list(kept["routes"])),
             "roles": frozenset(Role(role) for role in _list(kept["roles"])),
             "transport": Transport(kept["transport"]),
+            "fence": tuple(str(word) for word in _list(kept.get("fence", []))),
         }
     )
     _check_addresses(host.name, host.routes)

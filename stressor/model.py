@@ -47,7 +47,11 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A machine as the inventory has it. `become` means: commands run under `sudo -n`."""
+    """A machine as the inventory has it. `become` means: commands run under `sudo -n`.
+
+    `fence` is the argv that cuts the host's power from here, the last resort (empty: none known).
+    `hypervisor` names the machine that it stands on, by the operator's word; None: nobody said.
+    """
 
     name: str
     routes: tuple[Route, ...]
@@ -58,6 +62,8 @@ class Host:
     etcd_data_dir: str | None = None
     scratch_dir: str | None = None
     apiserver_url: str | None = None
+    fence: tuple[str, ...] = ()
+    hypervisor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +73,16 @@ class Inventory:
     `bystanders_none_reason` is the written reason of an operator who says that there are none;
     None together with no bystander host means that nobody has answered the question.
     `disposable` is true only where the inventory says so (the lab): proven shared storage may be
-    overridden there and nowhere else.
+    overridden there and nowhere else. `kubeconfig_path` and `context` say which API it is meant
+    with (None: what kubectl would use); `cluster_uid`, the UID of its kube-system namespace, pins
+    the cluster, whatever its names and addresses may come to mean.
     """
 
     cluster: str
     hosts: tuple[Host, ...]
     kubeconfig_path: str | None = None
+    context: str | None = None
+    cluster_uid: str | None = None
     load_image: str | None = None
     disposable: bool = False
     bystanders_none_reason: str | None = None

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from stressor.cli.inventories import open_inventory
 from stressor.cli.planning import ELECTION_TIMEOUT_S, make_plan, storage_kinds
-from stressor.config.inventory import load_inventory
 from stressor.config.phases import load_suite
 from stressor.config.settings import settings
 from stressor.core import placement, schedule
@@ -40,7 +40,7 @@ def plan(
     files say; where storage lies is asked of the hosts by `run`.
     """
     chosen = settings(os.environ, inventory_flag=inventory)
-    hosts = load_inventory(chosen.inventory_path)
+    hosts = open_inventory(chosen.inventory_path)
     suite = load_suite(phasefile, inventory=hosts)
     made = make_plan(suite, hosts, run=RUN_NAME, image=image, election_timeout_s=election_timeout)
     storage = placement.touches_storage(suite, storage_kinds())

@@ -9,7 +9,7 @@ import click
 
 from stressor.checks import CHECKS, cluster, login, routes, sshd
 from stressor.checks.base import Finding, Level, unknown
-from stressor.config.inventory import load_inventory
+from stressor.cli.inventories import open_inventory
 from stressor.config.settings import settings
 from stressor.engine.preflight import Inspector
 from stressor.errors import ConfigError, KubeError
@@ -50,7 +50,7 @@ def preflight(inventory: str | None, only: tuple[str, ...], output: str) -> None
     if unknown_names:
         known = ", ".join(sorted(NAMES))
         raise ConfigError((f"no check is called {', '.join(unknown_names)}; there are: {known}",))
-    hosts = load_inventory(settings(os.environ, inventory_flag=inventory).inventory_path)
+    hosts = open_inventory(settings(os.environ, inventory_flag=inventory).inventory_path)
     began_s = time.monotonic()
     findings: list[Finding] = []
     for name, found in _found(hosts, frozenset(only)):

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from stressor.cli import wiring
+from stressor.cli.inventories import open_inventory
 from stressor.cli.planning import ELECTION_TIMEOUT_S, make_plan, storage_kinds
-from stressor.config.inventory import load_inventory
 from stressor.config.phases import load_suite
 from stressor.config.settings import settings
 from stressor.core import placement
@@ -54,7 +54,7 @@ def run(
     Ctrl-C aborts and verifies; from any other terminal: stressor abort.
     """
     chosen = settings(os.environ, inventory_flag=inventory)
-    hosts = load_inventory(chosen.inventory_path)
+    hosts = open_inventory(chosen.inventory_path)
     _warn_of_lifeline(path_of(chosen.state_dir, hosts.cluster))
     suite = load_suite(phasefile, inventory=hosts)
     judgement = _storage(suite, hosts, accept_unknown_storage)

@@ -14,6 +14,7 @@ from stressor.model import Transport
 
 Reader = Callable[[object], object]
 _CLUSTER = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
+_UID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
 
 
@@ -94,6 +95,15 @@ def cluster_name(value: object) -> str:
     return value
 
 
+def cluster_uid(value: object) -> str:
+    """The UID of a namespace: what names a cluster for its whole life."""
+    value = text(value).lower()
+    if not _UID.fullmatch(value):
+        remedy = "kubectl get ns kube-system -o jsonpath={.metadata.uid}"
+        raise ValueError(f"`{value}` is no UID: {remedy}")
+    return value
+
+
 def host_key(value: object) -> str:
     """A public key as in known_hosts: type and base64, without a comment."""
     parts = text(value).split()
@@ -127,6 +137,8 @@ HOST_VARIABLES: Mapping[str, Reader] = {
 CLUSTER_VARIABLES: Mapping[str, Reader] = {
     "stressor_cluster": cluster_name,
     "stressor_kubeconfig": text,
+    "stressor_context": text,
+    "stressor_cluster_uid": cluster_uid,
     "stressor_load_image": text,
     "stressor_bystanders_none": text,
     "disposable": flag,

@@ -32,6 +32,8 @@ FULL_HOST = Host(
     etcd_data_dir="/var/lib/etcd",
     scratch_dir="/scratch",
     apiserver_url="https://10.0.0.1:6443",
+    fence=("openstack", "server", "stop", "node1"),
+    hypervisor="rack1-7",
 )
 ENTRY = RunEntry("7f3a", 1e9, 1e9 + 60, "/s/j.jsonl", "stressor-7f3a", "/k", ("node1",), 1e9 + 70)
 LIVE = replace(ENTRY, run="8000", closed_unix_s=None, kubeconfig_path=None)
