@@ -29,7 +29,8 @@ _CLUSTER = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
 @dataclass(frozen=True, slots=True)
 class RunEntry:
     """A run that may have load on the cluster: `hosts` are those with a guard. `deadline_unix_s` is
-    the worst-case end of its load. `closed_unix_s` is None while nobody has proven it over."""
+    the worst-case end of its load. `closed_unix_s` is None while nobody has proven it over.
+    `kubeconfig_path` is a list as in KUBECONFIG: the files that the run's API was found in."""
 
     run: str
     started_unix_s: float
@@ -39,6 +40,7 @@ class RunEntry:
     kubeconfig_path: str | None
     hosts: tuple[str, ...]
     closed_unix_s: float | None = None
+    context: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

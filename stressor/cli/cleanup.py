@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 import click
 
 from stressor.cli import wiring_ssh
+from stressor.cli.clusters import open_cluster_of
 from stressor.cli.runs import entry_of
 from stressor.engine.tidy import tidy
-from stressor.errors import ExitCode, KubeError
+from stressor.errors import ConfigError, ExitCode, KubeError
 from stressor.kube.base import Kube
-from stressor.kube.client import connect as connect_kube
 from stressor.lifeline import RunEntry, close_run, path_of, read, state_dir
 from stressor.model import PROVEN, Host
 from stressor.remote.connect import connect
@@ -45,7 +45,7 @@ def cleanup(run_name: str, suspend: bool, timeout: float) -> None:
 def _suspend(entry: RunEntry, timeout: float) -> None:
     """Suspended Jobs start no other pod, and their controller ends the ones they have. Nothing
     here is evidence of death."""
-    kube = connect_kube(entry.kubeconfig_path)
+    kube = open_cluster_of(entry)
     names = kube.suspend_jobs(entry.run, deadline_s=timeout)
     click.echo(f"{len(names)} jobs suspended")
 
@@ -80,10 +80,10 @@ def _unlock(kube: Kube, run: str) -> None:
 
 def _delete(entry: RunEntry, timeout: float) -> tuple[str, ...]:
     try:
-        kube = connect_kube(entry.kubeconfig_path)
+        kube = open_cluster_of(entry)
         deletion = kube.delete_run(entry.run, deadline_s=timeout)
         _unlock(kube, entry.run)
-    except KubeError as error:
+    except (ConfigError, KubeError) as error:
         return (f"API objects: {error}",)
     found = "nothing found" if deletion.found == 0 else f"{deletion.found} objects deleted"
     click.echo(f"api    {found}")

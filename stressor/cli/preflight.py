@@ -9,11 +9,11 @@ import click
 
 from stressor.checks import CHECKS, cluster, login, routes, sshd
 from stressor.checks.base import Finding, Level, unknown
+from stressor.cli.clusters import login_for, open_cluster
 from stressor.cli.inventories import open_inventory
 from stressor.config.settings import settings
 from stressor.engine.preflight import Inspector
 from stressor.errors import ConfigError, KubeError
-from stressor.kube.client import connect as connect_kube
 from stressor.kube.readyz import Credentials, credentials, readyz
 from stressor.model import Inventory
 from stressor.remote.connect import connect
@@ -87,8 +87,8 @@ def _cluster(hosts: Inventory, only: frozenset[str]) -> Iterator[Finding]:
 
 def _nodes(hosts: Inventory) -> tuple[Finding, ...]:
     try:
-        nodes = connect_kube(hosts.kubeconfig_path).nodes(deadline_s=API_DEADLINE_S)
-    except KubeError as error:
+        nodes = open_cluster(hosts).nodes(deadline_s=API_DEADLINE_S)
+    except (ConfigError, KubeError) as error:
         remedy = "check stressor_kubeconfig, the context and the server"
         return (unknown(cluster.NODES, "", Level.FAIL, str(error), remedy),)
     members = (cluster.Member(n.name, n.addresses, n.control_plane, n.ready) for n in nodes)
@@ -98,8 +98,8 @@ def _nodes(hosts: Inventory) -> tuple[Finding, ...]:
 def _endpoints(hosts: Inventory) -> tuple[cluster.Endpoint, ...]:
     urls = {host.name: host.apiserver_url for host in hosts.hosts if host.apiserver_url}
     try:
-        login = credentials(hosts.kubeconfig_path)
-    except KubeError as error:
+        login = credentials(login_for(hosts))
+    except (ConfigError, KubeError) as error:
         return tuple(cluster.Endpoint(name, None, problem=str(error)) for name in urls)
     return tuple(_endpoint(name, url, login) for name, url in urls.items())
 

@@ -8,8 +8,10 @@ from pathlib import Path
 import click
 
 from stressor.cli import wiring
+from stressor.cli.clusters import kubeconfig_for
 from stressor.cli.inventories import open_inventory
 from stressor.cli.planning import ELECTION_TIMEOUT_S, make_plan, storage_kinds
+from stressor.config.login import login_of
 from stressor.config.phases import load_suite
 from stressor.config.settings import settings
 from stressor.core import placement
@@ -58,7 +60,9 @@ def run(
     _warn_of_lifeline(path_of(chosen.state_dir, hosts.cluster))
     suite = load_suite(phasefile, inventory=hosts)
     judgement = _storage(suite, hosts, accept_unknown_storage)
-    kube = connect_kube(hosts.kubeconfig_path)
+    kubeconfig = kubeconfig_for(hosts)
+    login = login_of(kubeconfig)
+    kube = connect_kube(login)
     names = _nodes(suite, hosts, kube)
     plan = make_plan(
         suite,
@@ -70,7 +74,8 @@ def run(
     )
     _announce(plan)
     slow_s = slow_fsync_s(election_timeout)
-    request = wiring.Request(plan, hosts, kube, names, slow_s, reason, debug_hang_after)
+    api = wiring.Api(kube, login, os.pathsep.join(kubeconfig.paths), kubeconfig.context.name)
+    request = wiring.Request(plan, hosts, api, names, slow_s, reason, debug_hang_after)
     code = wiring.execute(request)
     _say(f"report      stressor report {plan.run}")
     _say(f"exit {code}")

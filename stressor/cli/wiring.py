@@ -29,6 +29,7 @@ from stressor.errors import ExitCode, RemoteError
 from stressor.guard.script import guard_argv
 from stressor.journal import Header, JournalWriter
 from stressor.kube.base import Kube
+from stressor.kube.login import Login
 from stressor.kube.readyz import Credentials, credentials, readyz
 from stressor.lifeline import RunEntry, close_run, journal_path, record_run, refresh, state_dir
 from stressor.model import Host, Inventory, Plan, Role, StopReason
@@ -39,13 +40,23 @@ JOURNAL_CLOSE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
+class Api:
+    """The cluster's API, how it is logged in to, and the files and context that said so."""
+
+    kube: Kube
+    login: Login
+    kubeconfig_paths: str
+    context: str
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """What the operator asked for, read and planned. `hostnames` maps an inventory name to the
     node's kubernetes.io/hostname label."""
 
     plan: Plan
     inventory: Inventory
-    kube: Kube
+    api: Api
     hostnames: Mapping[str, str]
     slow_fsync_s: float
     reason: str
@@ -73,7 +84,7 @@ def execute(request: Request) -> int:
     journal.append("note.Plan", clock.now_s(), plan)
     holder = f"{getpass.getuser()}@{socket.gethostname()}:{os.getpid()}"
     try:
-        lock = ClusterLock.take(request.kube, holder, plan.run, note)
+        lock = ClusterLock.take(request.api.kube, holder, plan.run, note)
         try:
             guarded = tuple(h for h in request.inventory.hosts if h.name in plan.guarded)
             refresh(state, plan.cluster, guarded, started_unix_s)
@@ -110,7 +121,8 @@ def _entry(request: Request, journal: Path, started_unix_s: float) -> RunEntry:
         deadline_unix_s=started_unix_s + request.plan.deadline_s,
         journal_path=str(journal),
         namespace=request.plan.namespace,
-        kubeconfig_path=request.inventory.kubeconfig_path,
+        kubeconfig_path=request.api.kubeconfig_paths,
+        context=request.api.context,
         hosts=request.plan.guarded,
     )
 
@@ -128,8 +140,8 @@ def _drive(
     killer = cold_killer()
     fleet = Fleet(plan.run, clock, events, connect, killer.rehearse, guard_argv())
     hostname = request.hostnames.__getitem__
-    starter = Starter(plan, clock, events, journal, fleet, request.kube, hostname)
-    results = Results(plan, clock, events, request.kube, hostname, note)
+    starter = Starter(plan, clock, events, journal, fleet, request.api.kube, hostname)
+    results = Results(plan, clock, events, request.api.kube, hostname, note)
     hosts = {host.name: host for host in request.inventory.hosts}
     performer = Performer(
         plan,
@@ -183,7 +195,7 @@ def _on_signals(clock: BootClock, events: EventQueue, narrator: Narrator) -> Non
 
 
 def _start_readers(request: Request, sampler: Sampler) -> None:
-    login = credentials(request.inventory.kubeconfig_path)
+    login = credentials(request.api.login)
     for host in request.inventory.hosts:
         if host.name not in request.plan.guarded:
             continue

@@ -1,52 +1,53 @@
 """The way to a real API server: the kubernetes client's connection, without its typed models.
 
-The client (36 and 37 alike) reads the kubeconfig, runs its credential plugins, renews tokens and
-sets up TLS and proxies. Requests then go straight through its connection pool: the generated calls
-differ between the two versions, 37 refuses bodies that 36 sends, both refuse objects that servers
-return, and their hidden retries make a time-out of 2 s last 8 s (docs/signals.md).
+The client (36 and 37 alike) runs credential plugins, renews tokens and sets up TLS and proxies;
+which kubeconfig and context are meant was decided before (config.kubeconfig). Requests then go
+straight through its connection pool: the generated calls differ between the two versions, 37
+refuses bodies that 36 sends, both refuse objects that servers return, and their hidden retries make
+a time-out of 2 s last 8 s (docs/signals.md).
 """
 
 import json
 import queue
 import threading
+from collections.abc import Iterable
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlencode
 
 import urllib3
-import yaml
 from urllib3.exceptions import HTTPError
 
 from stressor.errors import KubeError
 from stressor.kube.base import Kube
+from stressor.kube.login import Login
 from stressor.kube.transport import Request, Response
 from stressor.kube.verbs import ApiKube
 
 
-def connect(kubeconfig_path: str | None, context: str | None = None) -> Kube:
-    """The cluster of a kubeconfig's `context` (its current one by default).
+def connect(login: Login) -> Kube:
+    """The cluster that `login` leads to. Nothing is sent yet, but a credential plugin is run.
 
-    Without a path, KUBECONFIG or ~/.kube/config. Nothing is sent yet. Raises KubeError when the
-    kubeconfig cannot be used.
+    Raises KubeError when the login cannot be used.
     """
     # The import takes about a second and 100 MiB: only what talks to an API pays for it.
     from kubernetes import config
 
     # Typed in some versions of the client and not in others.
-    open_client: Any = config.new_client_from_config
+    open_client: Any = config.new_client_from_config_dict
     try:
-        client = open_client(config_file=kubeconfig_path, context=context)
-    except (config.ConfigException, yaml.YAMLError, OSError, ValueError, TypeError) as error:
-        shown = kubeconfig_path or "the default kubeconfig"
-        raise KubeError(f"connect: {shown} cannot be used: {error}") from error
-    return ApiKube(PoolTransport(client))
+        client = open_client(config_dict=dict(login.document), persist_config=False)
+    except (config.ConfigException, OSError, ValueError, TypeError, AssertionError) as error:
+        raise KubeError(f"connect: {login.shown} cannot be used: {error}") from error
+    return ApiKube(PoolTransport(client, login.headers))
 
 
 class PoolTransport:
     """Requests over a kubernetes ApiClient's connection pool. Thread-safe, as the pool is."""
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, headers: Iterable[tuple[str, str]] = ()) -> None:
         self._client = client
+        self._headers = tuple(headers)
 
     def send(self, request: Request, *, deadline_s: float) -> Response:
         """As `Transport.send`.
@@ -80,12 +81,22 @@ class PoolTransport:
             request.method,
             settings.host.rstrip("/") + request.path + _query(request),
             body=None if request.body is None else json.dumps(request.body).encode(),
-            headers={"Accept": "application/json", **_type(request), **_authorization(settings)},
+            headers=self._all_headers(request),
             timeout=urllib3.Timeout(connect=deadline_s, read=deadline_s),
             retries=False,
             redirect=False,
         )
         return Response(answer.status, answer.data, _date(answer.headers.get("Date")))
+
+    def _all_headers(self, request: Request) -> urllib3.HTTPHeaderDict:
+        """One name may come several times: Impersonate-Group does."""
+        authorization = _authorization(self._client.configuration)
+        headers = urllib3.HTTPHeaderDict(
+            {"Accept": "application/json", **_type(request), **authorization}
+        )
+        for name, value in self._headers:
+            headers.add(name, value)
+        return headers
 
 
 def _query(request: Request) -> str:

@@ -8,7 +8,6 @@ verified against the kubeconfig's CA, always.
 import base64
 import http.client
 import io
-import os
 import socket
 import ssl
 import tempfile
@@ -19,9 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-import yaml
-
 from stressor.errors import KubeError
+from stressor.kube.login import Login
 
 _BODY_LIMIT = 64 * 1024
 # X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH (OpenSSL, x509_vfy.h)
@@ -50,17 +48,16 @@ class Credentials:
     token: str | None = None
 
 
-def credentials(kubeconfig_path: str | None, context: str | None = None) -> Credentials:
-    """Read the CA, and the client certificate or token if the kubeconfig has one itself.
+def credentials(login: Login) -> Credentials:
+    """Read the CA, and the client certificate or token where the login has one itself.
 
     Credential plugins are not run: /readyz answers anonymous requests by default. Raises KubeError
-    when the file cannot be used, and when it asks not to verify the server.
+    when the login cannot be used, and when it asks not to verify the server.
     """
-    path = Path(kubeconfig_path or os.environ.get("KUBECONFIG") or Path.home() / ".kube/config")
     try:
-        return _credentials(path, context)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError) as error:
-        raise KubeError(f"read credentials: {path} cannot be used: {error!r}") from error
+        return _credentials(login)
+    except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+        raise KubeError(f"read credentials: {login.shown} cannot be used: {error!r}") from error
 
 
 def readyz(endpoint_url: str, credentials: Credentials, deadline_s: float) -> Answer:
@@ -154,33 +151,23 @@ def _handshake(
         raise
 
 
-def _credentials(path: Path, context_name: str | None) -> Credentials:
-    document = yaml.safe_load(path.read_text())
-    context = _named(document, "contexts", "context", context_name or document["current-context"])
-    cluster = _named(document, "clusters", "cluster", context["cluster"])
-    user = _named(document, "users", "user", context["user"])
+def _credentials(login: Login) -> Credentials:
+    cluster, user = login.cluster, login.user
     if cluster.get("insecure-skip-tls-verify"):
         raise ValueError("insecure-skip-tls-verify is set; name the CA instead")
     fixed = cluster.get("tls-server-name")
     return Credentials(
-        context=_tls(cluster, user, path.parent),
+        context=_tls(cluster, user),
         server_name=fixed or urlsplit(cluster["server"]).hostname or "",
         name_is_fixed=bool(fixed),
-        token=_token(user, path.parent),
+        token=_token(user),
     )
 
 
-def _named(document: Mapping[str, Any], many: str, one: str, name: str) -> Mapping[str, Any]:
-    for entry in document[many]:
-        if entry["name"] == name:
-            return entry[one] or {}
-    raise KeyError(f"no {one} called {name!r}")
-
-
-def _tls(cluster: Mapping[str, Any], user: Mapping[str, Any], folder: Path) -> ssl.SSLContext:
-    authority = _pem(cluster, "certificate-authority", folder)
+def _tls(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> ssl.SSLContext:
+    authority = _pem(cluster, "certificate-authority")
     tls = ssl.create_default_context(cadata=None if authority is None else authority.decode())
-    certificate, key = _pem(user, "client-certificate", folder), _pem(user, "client-key", folder)
+    certificate, key = _pem(user, "client-certificate"), _pem(user, "client-key")
     if certificate is not None and key is not None:
         # The ssl module takes a client certificate from a file only.
         with tempfile.NamedTemporaryFile() as both:
@@ -190,15 +177,15 @@ def _tls(cluster: Mapping[str, Any], user: Mapping[str, Any], folder: Path) -> s
     return tls
 
 
-def _pem(entry: Mapping[str, Any], key: str, folder: Path) -> bytes | None:
-    """The value given in place (base64), else the file; paths are relative to the kubeconfig."""
+def _pem(entry: Mapping[str, Any], key: str) -> bytes | None:
+    """The value given in place (base64), else the file."""
     if entry.get(f"{key}-data"):
         return base64.b64decode(entry[f"{key}-data"])
-    return (folder / entry[key]).read_bytes() if entry.get(key) else None
+    return Path(entry[key]).read_bytes() if entry.get(key) else None
 
 
-def _token(user: Mapping[str, Any], folder: Path) -> str | None:
+def _token(user: Mapping[str, Any]) -> str | None:
     if user.get("tokenFile"):
-        return Path(folder, user["tokenFile"]).read_text().strip()
+        return Path(user["tokenFile"]).read_text().strip()
     token = user.get("token")
     return None if token is None else str(token)

@@ -35,7 +35,9 @@ FULL_HOST = Host(
     fence=("openstack", "server", "stop", "node1"),
     hypervisor="rack1-7",
 )
-ENTRY = RunEntry("7f3a", 1e9, 1e9 + 60, "/s/j.jsonl", "stressor-7f3a", "/k", ("node1",), 1e9 + 70)
+ENTRY = RunEntry(
+    "7f3a", 1e9, 1e9 + 60, "/s/j.jsonl", "stressor-7f3a", "/k", ("node1",), 1e9 + 70, "admin"
+)
 LIVE = replace(ENTRY, run="8000", closed_unix_s=None, kubeconfig_path=None)
 FULL = Lifeline("lab", 1e9, (FULL_HOST, Host("plain", (Route("10.0.0.2"),))), (ENTRY, LIVE))
 

@@ -7,14 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
+from stressor.config.kubeconfig import load_kubeconfig
+from stressor.config.login import login_of
 from stressor.errors import KubeError
 from stressor.kube.base import Kube
 from stressor.kube.client import connect
+from stressor.kube.login import Login
 from stressor.kube.transport import Request
 from stressor.testing.kube import FakeKube, MemoryApi
 from tests.lab.bed import Bed
@@ -65,18 +67,17 @@ def serve(api: MemoryApi) -> ThreadingHTTPServer:
     return server
 
 
-def kubeconfig(path: Path, server: str, *, token: str = "sesame") -> str:
-    """A kubeconfig for `server`, written to `path`."""
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "c",
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-        "clusters": [{"name": "c", "cluster": {"server": server}}],
-        "users": [{"name": "u", "user": {"token": token}}],
-    }
-    path.write_text(json.dumps(config))
-    return str(path)
+def login(server: str, *, token: str = "sesame") -> Login:
+    """The way into `server`."""
+    return Login(
+        {
+            "current-context": "c",
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+            "clusters": [{"name": "c", "cluster": {"server": server}}],
+            "users": [{"name": "u", "user": {"token": token}}],
+        },
+        "context c of k",
+    )
 
 
 @pytest.fixture
@@ -104,7 +105,7 @@ def http_url(api: MemoryApi) -> Iterator[str]:
         pytest.param("lab", marks=[pytest.mark.lab, pytest.mark.timeout(1500)]),
     ]
 )
-def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """One cluster of each sort. What a test made under the run's label is removed afterwards."""
     run = f"t{uuid.uuid4().hex[:12]}"
     if request.param == "memory":
@@ -112,14 +113,14 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]
         yield Cluster(FakeKube(api), FakeKube(api), run, "w-1")
         return
     if request.param == "http":
-        path = kubeconfig(tmp_path / "kubeconfig", request.getfixturevalue("http_url"))
-        yield Cluster(connect(path), connect(path), run, "w-1")
+        way = login(request.getfixturevalue("http_url"))
+        yield Cluster(connect(way), connect(way), run, "w-1")
         return
     lab: Bed = request.getfixturevalue("lab")
-    kubeconfig_path = lab.inventory.kubeconfig_path
-    kube = connect(kubeconfig_path)
+    way = login_of(load_kubeconfig(lab.inventory.kubeconfig_path, {}))
+    kube = connect(way)
     node = next(n.hostname for n in kube.nodes(deadline_s=10.0) if not n.taints)
-    yield Cluster(kube, connect(kubeconfig_path), run, node)
+    yield Cluster(kube, connect(way), run, node)
     kube.delete_run(run, deadline_s=40.0)
     # A test that failed half way may have left its lock behind.
     lease = kube.read_lease(deadline_s=10.0)

@@ -4,14 +4,15 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 
 from stressor.errors import KubeError
 from stressor.kube.client import connect
+from stressor.kube.login import Login
 
-from .conftest import kubeconfig
+from .conftest import login
 
 
 def peer(answer: Callable[[socket.socket], None]) -> Iterator[tuple[str, list[int]]]:
@@ -73,11 +74,9 @@ def trickling() -> Iterator[tuple[str, list[int]]]:
     yield from peer(trickle)
 
 
-def test_a_silent_server_costs_the_deadline_once(
-    silent: tuple[str, list[int]], tmp_path: Path
-) -> None:
+def test_a_silent_server_costs_the_deadline_once(silent: tuple[str, list[int]]) -> None:
     url, seen = silent
-    kube = connect(kubeconfig(tmp_path / "k", url))
+    kube = connect(login(url))
     started_s = time.monotonic()
     with pytest.raises(KubeError, match=r"GET /api/v1/namespaces/kube-system: .*0\.2 s"):
         kube.cluster_uid(deadline_s=0.2)
@@ -86,26 +85,24 @@ def test_a_silent_server_costs_the_deadline_once(
     assert len(seen) == 1
 
 
-def test_a_trickling_server_is_cut_off_by_the_wall_clock(
-    trickling: tuple[str, list[int]], tmp_path: Path
-) -> None:
-    kube = connect(kubeconfig(tmp_path / "k", trickling[0]))
+def test_a_trickling_server_is_cut_off_by_the_wall_clock(trickling: tuple[str, list[int]]) -> None:
+    kube = connect(login(trickling[0]))
     started_s = time.monotonic()
     with pytest.raises(KubeError, match=r"no answer within|0\.2 s"):
         kube.cluster_uid(deadline_s=0.2)
     assert time.monotonic() - started_s < 0.6
 
 
-def test_a_closed_port_is_an_error_at_once(tmp_path: Path) -> None:
+def test_a_closed_port_is_an_error_at_once() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    kube = connect(kubeconfig(tmp_path / "k", f"http://127.0.0.1:{port}"))
+    kube = connect(login(f"http://127.0.0.1:{port}"))
     with pytest.raises(KubeError, match="refused") as error:
         kube.nodes(deadline_s=5.0)
     assert error.value.__cause__ is not None
 
 
-def test_the_token_of_the_kubeconfig_is_sent(tmp_path: Path) -> None:
+def test_the_token_of_the_kubeconfig_is_sent() -> None:
     heard: list[bytes] = []
 
     def listen(connection: socket.socket) -> None:
@@ -114,13 +111,13 @@ def test_the_token_of_the_kubeconfig_is_sent(tmp_path: Path) -> None:
             connection.sendall(b"HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\nno")
 
     for url, _ in peer(listen):
-        kube = connect(kubeconfig(tmp_path / "k", url, token="open"))
+        kube = connect(login(url, token="open"))
         with pytest.raises(KubeError, match="401 no"):
             kube.nodes(deadline_s=2.0)
     assert b"\r\nauthorization: bearer open\r\n" in heard[0].lower()
 
 
-def test_a_redirect_is_not_followed(tmp_path: Path) -> None:
+def test_a_redirect_is_not_followed() -> None:
     def send_away(connection: socket.socket) -> None:
         with connection:
             read_request(connection)
@@ -129,20 +126,32 @@ def test_a_redirect_is_not_followed(tmp_path: Path) -> None:
 
     for url, _ in peer(send_away):
         with pytest.raises(KubeError, match="302"):
-            connect(kubeconfig(tmp_path / "k", url)).nodes(deadline_s=2.0)
+            connect(login(url)).nodes(deadline_s=2.0)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", "apiVersion: v1\nkind: Config\n"])
-def test_a_kubeconfig_that_is_none_is_named(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "kubeconfig"
-    path.write_text(text)
-    with pytest.raises(KubeError, match="kubeconfig cannot be used"):
-        connect(str(path))
+@pytest.mark.parametrize(
+    "document", [{}, {"clusters": []}, {"current-context": "c", "contexts": [], "clusters": []}]
+)
+def test_a_login_that_is_none_is_named(document: dict[str, object]) -> None:
+    with pytest.raises(KubeError, match="context c of k cannot be used"):
+        connect(Login(document, "context c of k"))
 
 
-def test_a_missing_kubeconfig_and_context_are_named(tmp_path: Path) -> None:
-    with pytest.raises(KubeError, match="nowhere cannot be used"):
-        connect(str(tmp_path / "nowhere"))
-    path = kubeconfig(tmp_path / "k", "http://127.0.0.1:1")
-    with pytest.raises(KubeError, match="staging"):
-        connect(path, "staging")
+def test_impersonation_goes_with_each_request_group_by_group() -> None:
+    heard: list[bytes] = []
+
+    def listen(connection: socket.socket) -> None:
+        with connection:
+            heard.append(read_request(connection))
+            connection.sendall(b"HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\nno")
+
+    asked = (("Impersonate-User", "ann"), ("Impersonate-Group", "a"), ("Impersonate-Group", "b"))
+    for url, _ in peer(listen):
+        with pytest.raises(KubeError, match="401 no"):
+            connect(replace(login(url), headers=asked)).nodes(deadline_s=2.0)
+    lines = heard[0].split(b"\r\n")
+    assert [line for line in lines if line.startswith(b"Impersonate-")] == [
+        b"Impersonate-User: ann",
+        b"Impersonate-Group: a",
+        b"Impersonate-Group: b",
+    ]

@@ -3,7 +3,6 @@
 import base64
 import datetime
 import ipaddress
-import json
 import socket
 import ssl
 import threading
@@ -21,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from stressor.errors import KubeError
+from stressor.kube.login import Login
 from stressor.kube.readyz import credentials, readyz
 
 from .test_kube_client import read_request
@@ -98,20 +98,19 @@ def server(
         listener.close()
 
 
-def config(
-    path: Path, authority: Pair, *, server: str = "https://127.0.0.1:6443", **more: Any
-) -> str:
-    """A kubeconfig that trusts `authority`; `more` goes into user and cluster."""
+def login(authority: Pair, *, server: str = "https://127.0.0.1:6443", **more: Any) -> Login:
+    """A login that trusts `authority`; `more` goes into user and cluster."""
     data = base64.b64encode(authority.certificate).decode()
     cluster = {"server": server, "certificate-authority-data": data, **more.get("cluster", {})}
-    text = {
-        "current-context": "c",
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-        "clusters": [{"name": "c", "cluster": cluster}],
-        "users": [{"name": "u", "user": more.get("user", {})}],
-    }
-    (path / "kubeconfig").write_text(json.dumps(text))
-    return str(path / "kubeconfig")
+    return Login(
+        {
+            "current-context": "c",
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+            "clusters": [{"name": "c", "cluster": cluster}],
+            "users": [{"name": "u", "user": more.get("user", {})}],
+        },
+        "context c of k",
+    )
 
 
 def say(text: bytes) -> Callable[[ssl.SSLSocket], None]:
@@ -123,7 +122,7 @@ def say(text: bytes) -> Callable[[ssl.SSLSocket], None]:
 
 
 def test_status_body_and_time_are_told(tmp_path: Path) -> None:
-    trust = credentials(config(tmp_path, GOOD))
+    trust = credentials(login(GOOD))
     with server(GOOD, tmp_path, say(OK)) as url:
         status, body, took_s = readyz(url, trust, 2.0)
     assert (status, body) == (200, b"ok")
@@ -131,32 +130,32 @@ def test_status_body_and_time_are_told(tmp_path: Path) -> None:
 
 
 def test_an_unready_server_is_an_answer(tmp_path: Path) -> None:
-    trust = credentials(config(tmp_path, GOOD))
+    trust = credentials(login(GOOD))
     with server(GOOD, tmp_path, say(BAD)) as url:
         assert readyz(url, trust, 2.0)[:2] == (500, b"[-]etcd failed\n")
 
 
 def test_a_certificate_of_another_ca_is_refused(tmp_path: Path) -> None:
-    trust = credentials(config(tmp_path, pair(LOOPBACK)))
+    trust = credentials(login(pair(LOOPBACK)))
     with server(GOOD, tmp_path, say(OK)) as url, pytest.raises(KubeError, match="CERTIFICATE"):
         readyz(url, trust, 2.0)
 
 
 def test_a_certificate_without_the_address_must_carry_the_clusters_name(tmp_path: Path) -> None:
     with server(OTHER_NAME, tmp_path, say(OK)) as url:
-        known = credentials(config(tmp_path, OTHER_NAME, server="https://api.example:6443"))
+        known = credentials(login(OTHER_NAME, server="https://api.example:6443"))
         assert readyz(url, known, 2.0).status == 200
-        unknown = credentials(config(tmp_path, OTHER_NAME, server="https://db.example:6443"))
+        unknown = credentials(login(OTHER_NAME, server="https://db.example:6443"))
         with pytest.raises(KubeError, match="CERTIFICATE"):
             readyz(url, unknown, 2.0)
 
 
 def test_a_fixed_server_name_is_the_only_one(tmp_path: Path) -> None:
     fixed: Any = {"cluster": {"tls-server-name": "api.example"}}
-    trust = credentials(config(tmp_path, OTHER_NAME, **fixed))
+    trust = credentials(login(OTHER_NAME, **fixed))
     with server(OTHER_NAME, tmp_path, say(OK)) as url:
         assert readyz(url, trust, 2.0).status == 200
-    wrong = credentials(config(tmp_path, GOOD, **fixed))
+    wrong = credentials(login(GOOD, **fixed))
     with server(GOOD, tmp_path, say(OK)) as url, pytest.raises(KubeError, match="CERTIFICATE"):
         readyz(url, wrong, 2.0)
 
@@ -173,7 +172,7 @@ def test_token_and_client_certificate_are_used(tmp_path: Path) -> None:
         "client-key-data": base64.b64encode(GOOD.key).decode(),
         "token": "open",
     }
-    trust = credentials(config(tmp_path, GOOD, user=encoded))
+    trust = credentials(login(GOOD, user=encoded))
     with server(GOOD, tmp_path, listen) as url:
         readyz(url, trust, 2.0)
     assert heard[0].startswith(b"GET /readyz HTTP/1.1\r\n")
@@ -204,7 +203,7 @@ def keep_silent(stream: ssl.SSLSocket) -> None:
 def test_no_complete_answer_within_the_deadline_is_an_error(
     tmp_path: Path, answer: Callable[[ssl.SSLSocket], None]
 ) -> None:
-    trust = credentials(config(tmp_path, GOOD))
+    trust = credentials(login(GOOD))
     with server(GOOD, tmp_path, answer) as url:
         started_s = time.monotonic()
         with pytest.raises(KubeError, match=r"/readyz: .*deadline 0\.2 s"):
@@ -213,7 +212,7 @@ def test_no_complete_answer_within_the_deadline_is_an_error(
 
 
 def test_a_server_that_never_shakes_hands_is_an_error(tmp_path: Path) -> None:
-    trust = credentials(config(tmp_path, GOOD))
+    trust = credentials(login(GOOD))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         started_s = time.monotonic()
         with pytest.raises(KubeError, match="timed out"):
@@ -225,7 +224,7 @@ def test_a_server_that_never_shakes_hands_is_an_error(tmp_path: Path) -> None:
     "text", [b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok", b"SSH-2.0-x\r\n", b""]
 )
 def test_a_broken_answer_is_an_error(tmp_path: Path, text: bytes) -> None:
-    trust = credentials(config(tmp_path, GOOD))
+    trust = credentials(login(GOOD))
     with server(GOOD, tmp_path, say(text)) as url, pytest.raises(KubeError):
         readyz(url, trust, 1.0)
 
@@ -233,28 +232,29 @@ def test_a_broken_answer_is_an_error(tmp_path: Path, text: bytes) -> None:
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "127.0.0.1:6443", "https://"])
 def test_only_https_is_spoken(tmp_path: Path, url: str) -> None:
     with pytest.raises(KubeError, match="not an https"):
-        readyz(url, credentials(config(tmp_path, GOOD)), 1.0)
+        readyz(url, credentials(login(GOOD)), 1.0)
 
 
 def test_a_kubeconfig_that_forgoes_verification_is_refused(tmp_path: Path) -> None:
-    path = config(tmp_path, GOOD, cluster={"insecure-skip-tls-verify": True})
+    way = login(GOOD, cluster={"insecure-skip-tls-verify": True})
     with pytest.raises(KubeError, match="name the CA instead"):
-        credentials(path)
+        credentials(way)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", "a: b", "current-context: x\ncontexts: []"])
-def test_a_kubeconfig_that_is_none_is_named(tmp_path: Path, text: str) -> None:
-    (tmp_path / "kubeconfig").write_text(text)
-    with pytest.raises(KubeError, match="kubeconfig cannot be used"):
-        credentials(str(tmp_path / "kubeconfig"))
+@pytest.mark.parametrize("document", [{}, {"clusters": []}, {"clusters": [{"cluster": {}}]}])
+def test_a_login_that_is_none_is_named(document: dict[str, object]) -> None:
+    with pytest.raises(KubeError, match="context c of k cannot be used"):
+        credentials(Login(document, "context c of k"))
 
 
-def test_files_are_found_beside_the_kubeconfig(tmp_path: Path) -> None:
+def test_authority_and_token_are_read_from_their_files(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_bytes(GOOD.certificate)
     (tmp_path / "token").write_text("open\n")
-    by_file = {"certificate-authority-data": None, "certificate-authority": "ca.pem"}
-    path = config(tmp_path, GOOD, cluster=by_file, user={"tokenFile": "token"})
-    trust = credentials(path)
+    by_file = {
+        "certificate-authority-data": None,
+        "certificate-authority": str(tmp_path / "ca.pem"),
+    }
+    trust = credentials(login(GOOD, cluster=by_file, user={"tokenFile": str(tmp_path / "token")}))
     assert trust.token == "open"
     with server(GOOD, tmp_path, say(OK)) as url:
         assert readyz(url, trust, 2.0).status == 200
