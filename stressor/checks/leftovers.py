@@ -1,6 +1,7 @@
 """What earlier runs left under /run/stressor: a living guard owns the host."""
 
 import re
+from dataclasses import dataclass
 
 from stressor.checks.base import Finding, Level, Reading, script_argv, unknown
 from stressor.model import Host
@@ -17,6 +18,7 @@ for dir in /run/stressor/*/; do
     case $run in *[!a-z0-9-]*) run='?' ;; esac
     echo "run=$run"
     [ -e "$dir/tombstone" ] && echo "tombstone=$run"
+    { read -r who <"$dir/holder"; } 2>/dev/null && echo "holder=$run $who"
     for file in "$dir"/guard.pid "$dir"/claim.*; do
         pid=''
         { read -r pid start <"$file"; } 2>/dev/null
@@ -27,6 +29,15 @@ for dir in /run/stressor/*/; do
 done
 """
 _RUN = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A run whose guard lives on a host. `who` started it, by its own word; "-" where unsaid."""
+
+    run: str
+    pid: str
+    who: str
 
 
 def argv(host: Host) -> tuple[str, ...]:
@@ -43,11 +54,19 @@ def judge(reading: Reading) -> tuple[Finding, ...]:
     if facts.one("folder") is None:
         return (unknown(NAME, host, Level.FAIL, "/run/stressor", "ls -l /run/stressor as root"),)
     ended = set(facts.all("tombstone"))
-    living = dict(filter(None, map(_living, facts.all("guard"))))
-    dead = sorted(set(facts.all("run")) - ended - set(living))
+    living = owners(reading)
+    dead = sorted(set(facts.all("run")) - ended - {owner.run for owner in living})
     found = (*_held(host, living), *_dead(host, dead))
     text = f"tombstones of {len(ended)} ended runs, no guard"
     return found or (Finding(NAME, host, Level.PASS, text),)
+
+
+def owners(reading: Reading) -> tuple[Owner, ...]:
+    """The runs whose guards live on the host: it is theirs until they end."""
+    facts = reading.facts
+    who = dict(line.split(" ", 1) for line in facts.all("holder") if " " in line)
+    living = dict(filter(None, map(_living, facts.all("guard"))))
+    return tuple(Owner(run, pid, who.get(run, "-")[:64]) for run, pid in living.items())
 
 
 def _living(line: str) -> tuple[str, str] | None:
@@ -65,17 +84,21 @@ def _living(line: str) -> tuple[str, str] | None:
     return run, pid
 
 
-def _held(host: str, living: dict[str, str]) -> tuple[Finding, ...]:
+def _held(host: str, living: tuple[Owner, ...]) -> tuple[Finding, ...]:
     return tuple(
         Finding(
             NAME,
             host,
             Level.FAIL,
-            f"run {run[:24]} has a guard here (pid {pid[:10]})",
-            f"wait, or {_abort(run)}",
+            f"run {owner.run[:24]}{_of(owner)} has a guard here (pid {owner.pid[:10]})",
+            f"wait, or {abort_command(owner.run)}",
         )
-        for run, pid in living.items()
+        for owner in living
     )
+
+
+def _of(owner: Owner) -> str:
+    return "" if owner.who == "-" else f" of {owner.who}"
 
 
 def _dead(host: str, runs: list[str]) -> tuple[Finding, ...]:
@@ -85,13 +108,13 @@ def _dead(host: str, runs: list[str]) -> tuple[Finding, ...]:
             host,
             Level.WARN,
             f"run {run[:24]} lost its guard: load may live",
-            _abort(run),
+            abort_command(run),
         )
         for run in runs
     )
 
 
-def _abort(run: str) -> str:
+def abort_command(run: str) -> str:
     """The command, where the name can be a run's: it comes from the host."""
     if _RUN.fullmatch(run):
         return f"stressor abort --run {run}"

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,11 +16,12 @@ from stressor.config.login import login_of
 from stressor.config.phases import load_suite
 from stressor.config.settings import settings
 from stressor.core import placement
+from stressor.engine.lock import refuse_held_hosts
 from stressor.engine.storage import mounts
 from stressor.errors import Refused
 from stressor.kube.base import Kube
 from stressor.kube.client import connect as connect_kube
-from stressor.lifeline import path_of, permission_warning
+from stressor.lifeline import path_of, permission_warning, refresh
 from stressor.model import Inventory, Plan, Suite
 from stressor.remote.connect import connect
 from stressor.report.lines import row
@@ -59,6 +61,9 @@ def run(
     hosts = open_inventory(chosen.inventory_path)
     _warn_of_lifeline(path_of(chosen.state_dir, hosts.cluster))
     suite = load_suite(phasefile, inventory=hosts)
+    # From here on `stressor abort` works from here too, also against somebody else's run.
+    refresh(chosen.state_dir, hosts.cluster, hosts.hosts, time.time())
+    refuse_held_hosts(hosts.hosts, connect)
     judgement = _storage(suite, hosts, accept_unknown_storage)
     kubeconfig = kubeconfig_for(hosts)
     login = login_of(kubeconfig)

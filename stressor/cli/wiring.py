@@ -31,7 +31,7 @@ from stressor.journal import Header, JournalWriter
 from stressor.kube.base import Kube
 from stressor.kube.login import Login
 from stressor.kube.readyz import Credentials, credentials, readyz
-from stressor.lifeline import RunEntry, close_run, journal_path, record_run, refresh, state_dir
+from stressor.lifeline import RunEntry, close_run, journal_path, record_run, state_dir
 from stressor.model import Host, Inventory, Plan, Role, StopReason
 from stressor.remote import scrape
 from stressor.remote.connect import connect, preload
@@ -68,6 +68,11 @@ def new_run() -> str:
     return f"r{secrets.token_hex(3)}"
 
 
+def holder() -> str:
+    """Who holds the locks of this process, for somebody whom they refuse."""
+    return f"{getpass.getuser()}@{socket.gethostname()}:{os.getpid()}"
+
+
 def execute(request: Request) -> int:
     """Run to the end; the exit code."""
     state = state_dir(os.environ)
@@ -82,12 +87,9 @@ def execute(request: Request) -> int:
         journal.append("note.Text", clock.now_s(), {"topic": topic, "text": text})
 
     journal.append("note.Plan", clock.now_s(), plan)
-    holder = f"{getpass.getuser()}@{socket.gethostname()}:{os.getpid()}"
     try:
-        lock = ClusterLock.take(request.api.kube, holder, plan.run, note)
+        lock = ClusterLock.take(request.api.kube, holder(), plan.run, note)
         try:
-            guarded = tuple(h for h in request.inventory.hosts if h.name in plan.guarded)
-            refresh(state, plan.cluster, guarded, started_unix_s)
             record_run(state, plan.cluster, _entry(request, path, started_unix_s))
             code = _drive(request, clock, journal, note)
         finally:
@@ -138,7 +140,7 @@ def _drive(
     events: EventQueue = queue.SimpleQueue()
     narrator = Narrator(clock.unix_s() - clock.now_s(), fold=sys.stderr.isatty())
     killer = cold_killer()
-    fleet = Fleet(plan.run, clock, events, connect, killer.rehearse, guard_argv())
+    fleet = Fleet(plan.run, clock, events, connect, killer.rehearse, guard_argv(), holder())
     hostname = request.hostnames.__getitem__
     starter = Starter(plan, clock, events, journal, fleet, request.api.kube, hostname)
     results = Results(plan, clock, events, request.api.kube, hostname, note)

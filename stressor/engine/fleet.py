@@ -64,7 +64,8 @@ class Member:
 @dataclass(slots=True)
 class Fleet:
     """All guards of one run. `connect` makes a Remote of a host; `rehearse` tries the way of an
-    abort from outside, and says what is wrong with it; `guard_argv` starts a guard."""
+    abort from outside, and says what is wrong with it; `guard_argv` starts a guard; `holder` says
+    who does all this, for somebody whom the guards refuse."""
 
     run: str
     clock: Clock
@@ -72,6 +73,7 @@ class Fleet:
     connect: Callable[[Host], Remote]
     rehearse: Callable[[Host], str | None]
     guard_argv: tuple[str, ...]
+    holder: str = "-"
     members: dict[str, Member] = field(default_factory=dict, init=False)
     _selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector, init=False)
     _wakeup: Wakeup = field(default_factory=Wakeup.create, init=False)
@@ -154,7 +156,8 @@ class Fleet:
         self._joining.append(member)
         self._wakeup.wake()
         try:
-            member.order(f"arm {self.run} {left_s:.0f} {beat_s:.0f}", self.clock.now_s())
+            words = f"arm {self.run} {left_s:.0f} {beat_s:.0f} {self.holder}"
+            member.order(words, self.clock.now_s())
         except ChannelClosed as error:
             return str(error)
         return None

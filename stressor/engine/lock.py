@@ -4,15 +4,55 @@ With the API dead the hosts' lock decides, so a renewal that fails changes nothi
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from stressor.errors import StressorError
+from stressor.checks import leftovers
+from stressor.checks.base import Answer, read
+from stressor.errors import LockHeld, StressorError
 from stressor.kube.base import Kube, Lease
+from stressor.model import Host
+from stressor.remote.base import Completed, Remote
 
 EXPIRES_S = 60
 RENEW_S = 15.0
 API_DEADLINE_S = 5.0
+HOST_DEADLINE_S = 8.0
+AT_ONCE = 32
+
+
+def refuse_held_hosts(hosts: Iterable[Host], connect: Callable[[Host], Remote]) -> None:
+    """Raise LockHeld when another run's guard lives on one of `hosts`, by that host's own word.
+
+    Asked over SSH, so that it is seen with the API down, too. A host that does not answer is passed
+    over here: arming it will fail, and arming looks again.
+    """
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        told = tuple(pool.map(lambda host: _owners(host, connect), hosts))
+    held = {owner.run: (name, owner) for name, owners in told for owner in owners}
+    if not held:
+        return
+    lines = [
+        f"{name} is held by run {owner.run} of {owner.who}; {leftovers.abort_command(owner.run)}"
+        for name, owner in held.values()
+    ]
+    raise LockHeld("\n".join(("another run is on. Nothing was started.", *lines)))
+
+
+def _owners(
+    host: Host, connect: Callable[[Host], Remote]
+) -> tuple[str, tuple[leftovers.Owner, ...]]:
+    remote = connect(host)
+    try:
+        outcome = remote.run(leftovers.argv(host), deadline_s=HOST_DEADLINE_S)
+    finally:
+        remote.close()
+    if not isinstance(outcome, Completed):
+        return host.name, ()
+    text = outcome.stdout.decode("utf-8", "replace")
+    reading = read(leftovers.NAME, Answer(host.name, text, 0.0, 0.0))
+    return host.name, () if isinstance(reading, str) else leftovers.owners(reading)
 
 
 @dataclass(slots=True)

@@ -60,9 +60,12 @@ class Reports:
         if asked is None:
             return ()
         if asked[0] == "arm":
-            word, _, holder = refusal.reason.partition(" ")
-            held = holder if word == "held" else None
-            return (ev.GuardRefused(at_s, self.host, refusal.reason, held),)
+            word, *holder = refusal.reason.split()
+            if word == "held" and len(holder) == 2:
+                run, who = holder
+                reason = f"run {run} of {who} holds it; stressor abort --run {run}"
+                return (ev.GuardRefused(at_s, self.host, reason, run),)
+            return (ev.GuardRefused(at_s, self.host, refusal.reason),)
         return (ev.GuardTripped(at_s, self.host, refusal.reason.removeprefix("tripped ")),)
 
     def _looked(self, look: protocol.WatchReport, at_s: float) -> tuple[ev.Event, ...]:

@@ -17,15 +17,18 @@ clear_up() {
     fi
 }
 
-# held: does a living guard of another run, or of this one, own the host? -> OTHER. Each claims
-# first and looks then, so that of two at the same moment both refuse rather than none.
+# held: does a living guard of another run, or of this one, own the host? -> OTHER, its run and who
+# started it. Each claims first and looks then, so that of two at the same moment both refuse rather
+# than none.
 held() {
     OTHER=''
     set +f
     for he_file in "$BASE"/*/guard.pid "$BASE"/*/claim.*; do
         [ "$he_file" != "$DIR/claim.$ME" ] && alive_guard "$he_file" || continue
         OTHER=${he_file%/*}
-        OTHER=${OTHER##*/}
+        line "$OTHER/holder" || LINE=-
+        token "$LINE"
+        OTHER="${OTHER##*/} $TOKEN"
         set -f
         return 0
     done
@@ -106,13 +109,16 @@ prepare() {
     mkfifo "$DIR/events" "$DIR/jobs" "$DIR/idle" || return 1
     # For a one-shot kill that can fork nothing.
     [ -p "$DIR/cold" ] || mkfifo "$DIR/cold" || return 1
-    put "$DIR/pulse" "$NOW ." && put "$DIR/deadline" "$DEADLINE" && put "$DIR/guard.pid" "$ME $ME_START"
+    put "$DIR/pulse" "$NOW ." && put "$DIR/deadline" "$DEADLINE" && put "$DIR/holder" "$WHO" &&
+        put "$DIR/guard.pid" "$ME $ME_START"
 }
 
-# arm SEQ RUN LEFT_S BEAT_S -> ARM_SEQ FACTS, for the answer that is given when all processes run;
-# false, with the reason said, when the host is not ours to guard.
+# arm SEQ RUN LEFT_S BEAT_S [WHO] -> ARM_SEQ FACTS, for the answer that is given when all processes
+# run; false, with the reason said, when the host is not ours to guard.
 arm() {
-    [ "$#" -eq 4 ] && run_id "$2" && centis "$3" && LEFT=$CENTIS && centis "$4" && BEAT=$CENTIS &&
+    token "${5:-}"
+    WHO=$TOKEN
+    { [ "$#" -eq 4 ] || [ "$#" -eq 5 ]; } && run_id "$2" && centis "$3" && LEFT=$CENTIS && centis "$4" && BEAT=$CENTIS &&
         [ "$LEFT" -gt 0 ] && [ "$BEAT" -gt 0 ] || { say "$1 err arm usage"; return 1; }
     [ -r /proc/1/environ ] && host_ns || { say "$1 err arm not-root"; return 1; }
     RUN=$2 DIR=$BASE/$2

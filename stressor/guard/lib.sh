@@ -48,7 +48,7 @@ token() {
     while [ -n "$tk_rest" ] && [ "${#TOKEN}" -lt 64 ]; do
         tk_tail=${tk_rest#?}
         tk_c=${tk_rest%"$tk_tail"}
-        case $tk_c in [A-Za-z0-9._:+/-]) ;; *) tk_c=_ ;; esac
+        case $tk_c in [A-Za-z0-9._:+/@-]) ;; *) tk_c=_ ;; esac
         TOKEN=$TOKEN$tk_c tk_rest=$tk_tail
     done
     [ -n "$TOKEN" ] || TOKEN=-

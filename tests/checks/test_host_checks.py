@@ -232,6 +232,12 @@ def test_a_reused_pid_and_a_zombie_are_no_guard(old: str, new: str) -> None:
     assert [each.level for each in found] == [WARN, WARN, WARN]
 
 
+def test_who_holds_the_host_is_said() -> None:
+    text = recorded("leftovers-guard").replace("run=soak-1", "run=soak-1\nholder=soak-1 ann@ops:7")
+    found = findings("leftovers", text)
+    assert found[0].text == "run soak-1 of ann@ops:7 has a guard here (pid 29826)"
+
+
 def test_a_stat_line_that_was_cut_off_is_no_guard() -> None:
     text = framed("leftovers", "folder=read", "run=a-1", "guard=a-1 29826 1840372 R 1 2")
     found = only("leftovers", text)

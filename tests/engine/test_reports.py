@@ -15,8 +15,8 @@ def test_arming_is_acknowledged_or_refused() -> None:
     assert told(("1 ok arm cgroup=v1 timer=ok", ("arm", 9.0))) == [
         ev.GuardArmed(10.0, "n1", ("cgroup=v1", "timer=ok"))
     ]
-    assert told(("1 err arm held r2", ("arm", 9.0))) == [
-        ev.GuardRefused(10.0, "n1", "held r2", "r2")
+    assert told(("1 err arm held r2 ann@ops:7", ("arm", 9.0))) == [
+        ev.GuardRefused(10.0, "n1", "run r2 of ann@ops:7 holds it; stressor abort --run r2", "r2")
     ]
 
 

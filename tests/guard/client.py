@@ -71,8 +71,8 @@ class GuardClient:
         self.send(line)
         return self.wait_for(f"{line.split()[0]} ", within_s=within_s)
 
-    def arm(self, run: str, *, left_s: float = 40, beat_s: float = 30) -> str:
-        answer = self.ask(f"1 arm {run} {left_s} {beat_s}", within_s=15)
+    def arm(self, run: str, *, left_s: float = 40, beat_s: float = 30, who: str = "") -> str:
+        answer = self.ask(f"1 arm {run} {left_s} {beat_s} {who}".rstrip(), within_s=15)
         assert answer.startswith("1 ok arm cgroup="), answer
         return answer
 

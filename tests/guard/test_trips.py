@@ -71,10 +71,10 @@ def test_arming_says_the_facts_and_leaves_the_way_back(state: Path, shell: Shell
 def test_one_guard_a_host_and_a_dead_one_does_not_block(state: Path, shell: Shell) -> None:
     run, other = fresh_run(), fresh_run()
     with guard(state, shell) as first:
-        first.arm(run)
+        first.arm(run, who="ann@ops$1:7")
         with guard(state, shell) as second:
-            assert second.ask(f"1 arm {other} 20 5") == f"1 err arm held {run}"
-            assert second.ask(f"2 arm {run} 20 5") == f"2 err arm held {run}"
+            assert second.ask(f"1 arm {other} 20 5") == f"1 err arm held {run} ann@ops_1:7"
+            assert second.ask(f"2 arm {run} 20 5 bob") == f"2 err arm held {run} ann@ops_1:7"
             assert not (state / other).exists()
         assert first.ask("2 beat") == "2 ok beat"
     with guard(state, shell) as third:
