@@ -30,14 +30,18 @@ def refuse_held_hosts(hosts: Iterable[Host], connect: Callable[[Host], Remote]) 
     """
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         told = tuple(pool.map(lambda host: _owners(host, connect), hosts))
-    held = {owner.run: (name, owner) for name, owners in told for owner in owners}
-    if not held:
-        return
-    lines = [
-        f"{name} is held by run {owner.run} of {owner.who}; {leftovers.abort_command(owner.run)}"
-        for name, owner in held.values()
-    ]
-    raise LockHeld("\n".join(("another run is on. Nothing was started.", *lines)))
+    held: dict[str, list[str]] = {}
+    who: dict[str, str] = {}
+    for name, owners in told:
+        for owner in owners:
+            held.setdefault(owner.run, []).append(name)
+            who[owner.run] = owner.who
+    if held:
+        lines = (
+            f"run {run} of {who[run]} holds {', '.join(names)}: {leftovers.abort_command(run)}"
+            for run, names in held.items()
+        )
+        raise LockHeld("\n".join(("another run is on; nothing was started", *lines)))
 
 
 def _owners(
