@@ -202,14 +202,16 @@ def _start_readers(request: Request, sampler: Sampler) -> None:
         if host.name not in request.plan.guarded:
             continue
         if host.etcd_metrics_url is not None:
-            reader = EtcdReader(host.name, _scrape(host), request.slow_fsync_s)
+            reader = EtcdReader(host.name, scrape_of(host), request.slow_fsync_s)
             sampler.start(f"etcd-{host.name}", reader.read)
         if host.apiserver_url is not None:
             api = ApiReader(host.name, _ask(host.apiserver_url, login))
             sampler.start(f"api-{host.name}", api.read)
 
 
-def _scrape(host: Host) -> Callable[[float], bytes]:
+def scrape_of(host: Host) -> Callable[[float], bytes]:
+    """Reads the metrics of this host's etcd, by whatever way works: a call takes a deadline in
+    seconds, gives the page, and raises RemoteError."""
     assert host.etcd_metrics_url is not None
     scraper = scrape.Scraper(connect(host), host.etcd_metrics_url)
 

@@ -191,8 +191,20 @@ def faults(
             found.append(f"not Ready: {', '.join(sorted(unready))}")
     except LabError as silent:
         found.append(f"the API of {nodes[0].name} does not answer: {silent}")
+    found += [said for host in nodes if (said := _api_fault(places, kubectl_path, host))]
     found += _etcd_faults(ledger, nodes)
     return tuple(found)
+
+
+def _api_fault(places: p.Places, kubectl_path: Path, host: p.Host) -> str:
+    """What keeps this API server from its work; empty when nothing does. One that has just started
+    answers, but refuses everybody (403) until it has read its roles."""
+    ask = ("--server", host.api_url, "get", "--raw", "/readyz")
+    try:
+        kubectl(places, kubectl_path, *ask, timeout_s=3)
+    except LabError as silent:
+        return f"the API server of {host.name} is not ready: {silent}"
+    return ""
 
 
 def _etcd_faults(ledger: Ledger, nodes: tuple[p.Host, ...]) -> list[str]:

@@ -62,7 +62,10 @@ UseDNS no
 PermitRootLogin prohibit-password
 PasswordAuthentication no
 HostKey /etc/ssh/ssh_host_ed25519_key
+AuthorizedKeysFile .ssh/authorized_keys /etc/ssh/authorized_keys/%u
 """
+
+_SUDOERS = f"{p.OPERATOR} ALL=(ALL) NOPASSWD: ALL\n"
 
 _JOURNALD = "[Journal]\nStorage=volatile\nRuntimeMaxUse=32M\n"
 
@@ -179,6 +182,8 @@ def _common(host: p.Host, hosts: tuple[p.Host, ...], identity: Identity) -> list
         HostFile("etc/ssh/ssh_host_ed25519_key", identity.host_key, 0o600),
         HostFile("etc/ssh/sshd_config.d/stressor.conf", _SSHD),
         HostFile("root/.ssh/authorized_keys", identity.authorized_key + "\n", 0o600),
+        HostFile(f"etc/ssh/authorized_keys/{p.OPERATOR}", identity.authorized_key + "\n"),
+        HostFile(f"etc/sudoers.d/{p.OPERATOR}", _SUDOERS, 0o440),
         HostFile("etc/systemd/journald.conf.d/stressor.conf", _JOURNALD),
         HostFile("usr/local/lib/stressor-lab/prepare", _PREPARE, 0o755),
         HostFile("etc/systemd/system/stressor-prepare.service", _PREPARE_UNIT),

@@ -20,6 +20,8 @@ SWITCH_NAMESPACE = "stressor-lab"
 METRICS_URL = "http://127.0.0.1:2381/metrics"
 ETCD_DATA = "/var/lib/etcd"
 SCRATCH = "/var/lib/stressor-scratch"
+OPERATOR = "oncall"
+"""A user of every host who is not root and may become it with sudo: how most operators log in."""
 FROZEN = "/var/lib/stressor-frozen"
 API_PORT = 6443
 

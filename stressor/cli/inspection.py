@@ -1,0 +1,130 @@
+"""Everything that preflight asks, for `stressor preflight` and before every `stressor run`.
+
+Hosts and API are asked at the same time; a host's findings come as it answers, those of the cluster
+last. What is found is judged in `checks`; here are only the questions and who is asked.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+from stressor.checks import CHECKS, baseline, cluster, isolation, login, routes, sshd
+from stressor.checks.base import Finding, Level, unknown
+from stressor.cli.clusters import login_for, open_cluster
+from stressor.cli.isolation import ask, possible_load, storage_load
+from stressor.cli.wiring import scrape_of
+from stressor.engine.baseline import Baseline
+from stressor.engine.preflight import Inspector
+from stressor.errors import ConfigError, KubeError
+from stressor.kube.readyz import Credentials, credentials, readyz
+from stressor.model import Inventory, Plan, Suite
+from stressor.remote.connect import connect
+
+API_DEADLINE_S = 5.0
+AT_ONCE = 16
+OF_HOSTS = (*(check.NAME for check in CHECKS), login.NAME, sshd.NAME)
+OF_CLUSTER = (
+    routes.NAME,
+    cluster.BYSTANDERS,
+    isolation.NAME,
+    baseline.NAME,
+    cluster.NODES,
+    cluster.API,
+)
+NAMES = (*OF_HOSTS, *OF_CLUSTER)
+IN_BASELINE = frozenset({baseline.NAME, isolation.NAME})
+"""What `run` asks by itself in any case: storage before it, etcd in its own baseline."""
+
+Ask = Callable[[], tuple[Finding, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What is inspected. Without a plan, only what holds for every load is asked. `only`: the names
+    of the checks; empty for all. `slow_fsync_s`: an fsync above it is slow."""
+
+    inventory: Inventory
+    slow_fsync_s: float
+    only: frozenset[str] = frozenset()
+    suite: Suite | None = None
+    plan: Plan | None = None
+
+    def wants(self, name: str) -> bool:
+        """Whether this check was asked for."""
+        return not self.only or name in self.only
+
+
+def inspect(inspection: Inspection) -> Iterator[tuple[str, tuple[Finding, ...]]]:
+    """Each host's name with its findings as they come; last the cluster's, under an empty name."""
+    inspector = Inspector(lambda host, route: connect(host, route=route), inspection.only)
+    with ThreadPoolExecutor(max_workers=AT_ONCE, thread_name_prefix="cluster") as pool:
+        asked = [
+            pool.submit(ask) for name, ask in _asks(inspection).items() if inspection.wants(name)
+        ]
+        for host, findings in inspector.inspect(inspection.inventory.hosts):
+            yield host.name, findings
+        yield "", tuple(_answers(asked))
+
+
+def _answers(asked: Iterable[Future[tuple[Finding, ...]]]) -> Iterator[Finding]:
+    for future in asked:
+        yield from future.result()
+
+
+def _asks(inspection: Inspection) -> Mapping[str, Ask]:
+    hosts = inspection.inventory
+    return {
+        routes.NAME: lambda: routes.judge_shared(hosts.hosts),
+        cluster.BYSTANDERS: lambda: cluster.judge_bystanders(hosts),
+        isolation.NAME: lambda: _storage(inspection),
+        baseline.NAME: lambda: _baseline(inspection),
+        cluster.NODES: lambda: _nodes(hosts),
+        cluster.API: lambda: cluster.judge_endpoints(_endpoints(hosts)),
+    }
+
+
+def _storage(inspection: Inspection) -> tuple[Finding, ...]:
+    suite, hosts = inspection.suite, inspection.inventory
+    load = possible_load(hosts) if suite is None else storage_load(suite)
+    needed = suite is not None and bool(load)
+    found = ask(load, hosts, None)
+    return isolation.judge(found.pairs, hosts, needed=needed, unknown_reason=None)
+
+
+def _baseline(inspection: Inspection) -> tuple[Finding, ...]:
+    members = [host for host in inspection.inventory.hosts if host.etcd_metrics_url]
+    look = Baseline(inspection.slow_fsync_s)
+    read = look.read({host.name: scrape_of(host) for host in members})
+    found = (f for name, samples in read.items() for f in baseline.judge(name, samples))
+    why = "no host of the inventory names its etcd's metrics"
+    remedy = "etcd_metrics_url: http://127.0.0.1:2381/metrics"
+    return tuple(found) or (unknown(baseline.NAME, "", Level.FAIL, why, remedy),)
+
+
+def _nodes(hosts: Inventory) -> tuple[Finding, ...]:
+    try:
+        nodes = open_cluster(hosts).nodes(deadline_s=API_DEADLINE_S)
+    except (ConfigError, KubeError) as error:
+        remedy = "check stressor_kubeconfig, the context and the server"
+        return (unknown(cluster.NODES, "", Level.FAIL, str(error), remedy),)
+    members = (cluster.Member(n.name, n.addresses, n.control_plane, n.ready) for n in nodes)
+    return cluster.judge_nodes(hosts, tuple(members))
+
+
+def _endpoints(hosts: Inventory) -> tuple[cluster.Endpoint, ...]:
+    """All API servers at once: one that is silent delays no other."""
+    urls = {host.name: host.apiserver_url for host in hosts.hosts if host.apiserver_url}
+    try:
+        login = credentials(login_for(hosts))
+    except (ConfigError, KubeError) as error:
+        return tuple(cluster.Endpoint(name, None, problem=str(error)) for name in urls)
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        return tuple(pool.map(lambda name: _endpoint(name, urls[name], login), urls))
+
+
+def _endpoint(name: str, url: str, login: Credentials) -> cluster.Endpoint:
+    try:
+        answer = readyz(url, login, API_DEADLINE_S)
+    except KubeError as error:
+        return cluster.Endpoint(name, None, problem=str(error))
+    return cluster.Endpoint(name, answer.status, answer.took_s)
