@@ -6,6 +6,7 @@ using it needs the operator's own. Preflight writes it; a run adds itself before
 """
 
 import fcntl
+import hashlib
 import ipaddress
 import json
 import os
@@ -44,18 +45,36 @@ class RunEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class DrillEntry:
+    """The last drill of a host in which every way of `ways` was proven. `access` is `access_of` the
+    host as it was drilled: another way in than that has not been tried."""
+
+    host: str
+    at_unix_s: float
+    ways: tuple[str, ...]
+    access: str
+
+
+@dataclass(frozen=True, slots=True)
 class Lifeline:
-    """One cluster. `runs` are the latest RUNS_KEPT, oldest first."""
+    """One cluster. `runs` are the latest RUNS_KEPT, oldest first; `drills` has one entry a host."""
 
     cluster: str
     written_unix_s: float
     hosts: tuple[Host, ...]
     runs: tuple[RunEntry, ...] = ()
+    drills: tuple[DrillEntry, ...] = ()
 
     @property
     def open_runs(self) -> tuple[RunEntry, ...]:
         """The runs that nobody has proven over."""
         return tuple(run for run in self.runs if run.closed_unix_s is None)
+
+
+def access_of(host: Host) -> str:
+    """A short digest of the ways into a host: routes, keys, sudo, transport."""
+    known = (asdict(host)["routes"], host.become, str(host.transport))
+    return hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]
 
 
 def state_dir(env: Mapping[str, str]) -> Path:
@@ -156,7 +175,8 @@ def refresh(state: Path, cluster: str, hosts: tuple[Host, ...], now_unix_s: floa
         named = {host.name for host in hosts}
         needed = {name for run in known.open_runs for name in run.hosts} - named
         kept = tuple(host for host in known.hosts if host.name in needed)
-        return write(state, Lifeline(cluster, now_unix_s, (*hosts, *kept), known.runs))
+        drills = tuple(drill for drill in known.drills if drill.host in named)
+        return write(state, Lifeline(cluster, now_unix_s, (*hosts, *kept), known.runs, drills))
 
 
 def record_run(state: Path, cluster: str, entry: RunEntry) -> Path:
@@ -175,6 +195,15 @@ def close_run(state: Path, cluster: str, run: str, now_unix_s: float) -> Path:
             replace(r, closed_unix_s=now_unix_s) if r.run == run else r for r in runs
         ),
     )
+
+
+def record_drills(state: Path, cluster: str, entries: tuple[DrillEntry, ...]) -> Path:
+    """Put these drills in place of what is known of their hosts. Raises as `read` and `write`."""
+    path, drilled = path_of(state, cluster), {entry.host for entry in entries}
+    with _locked(path):
+        known = read(path)
+        kept = tuple(drill for drill in known.drills if drill.host not in drilled)
+        return write(state, replace(known, drills=(*kept, *entries)))
 
 
 _Runs = tuple[RunEntry, ...]
@@ -255,8 +284,12 @@ def _lifeline(data: dict[str, object]) -> Lifeline:
         raise ValueError(f"schema {data['schema']}, this program knows {SCHEMA}")
     kept = _known(Lifeline, data)
     hosts, runs = _list(kept.pop("hosts")), _list(kept.pop("runs", []))
+    drills = _list(kept.pop("drills", []))
     return Lifeline(
-        **kept, hosts=tuple(_host(host) for host in hosts), runs=tuple(_run(run) for run in runs)
+        **kept,
+        hosts=tuple(_host(host) for host in hosts),
+        runs=tuple(_run(run) for run in runs),
+        drills=tuple(_drill(drill) for drill in drills),
     )
 
 
@@ -287,6 +320,11 @@ def _route(data: dict[str, object]) -> Route:
 def _run(data: dict[str, object]) -> RunEntry:
     kept = _known(RunEntry, data)
     return RunEntry(**{**kept, "hosts": tuple(_list(kept["hosts"]))})
+
+
+def _drill(data: dict[str, object]) -> DrillEntry:
+    kept = _known(DrillEntry, data)
+    return DrillEntry(**{**kept, "ways": tuple(_list(kept["ways"]))})
 
 
 def _list(value: object) -> list:  # type: ignore[type-arg]

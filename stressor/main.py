@@ -15,6 +15,7 @@ VERBS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "abort": ("stressor.cli.abort:abort", "Stop all load now, over SSH, and prove it"),
         "cleanup": ("stressor.cli.cleanup:cleanup", "Remove what a run left behind"),
         "demo": ("stressor.lab.demo:demo", "The main job, shown on the lab"),
+        "drill": ("stressor.cli.drill:drill", "Try every way of an abort before it is needed"),
         "lab": ("stressor.lab.command:lab", "A real Kubernetes on this machine, with faults"),
         "plan": ("stressor.cli.plan:plan", "What a phase file would do, without touching anything"),
         "preflight": (

@@ -66,10 +66,15 @@ def alias(index: int, count: int) -> str:
 
 def config_text(hops: tuple[Route, ...], folder: Path) -> str:
     """The ssh_config of a route. Raises Fault PROTOCOL for values that no config can hold."""
+    return open_config_text(hops) + f"  UserKnownHostsFile {_quoted(str(folder / 'known_hosts'))}\n"
+
+
+def open_config_text(hops: tuple[Route, ...]) -> str:
+    """As `config_text`, but for its last line, which names the known_hosts file: for a config that
+    is written where nobody knows yet in which folder it will lie."""
     common = "".join(f"  {name} {value}\n" for name, value in _OPTIONS.items())
-    known = f"  UserKnownHostsFile {_quoted(str(folder / 'known_hosts'))}\n"
     blocks = [_block(hops, index) for index in range(len(hops))]
-    return "".join(blocks) + "Host *\n" + common + known
+    return "".join(blocks) + "Host *\n" + common
 
 
 def known_hosts_text(trusts: tuple[Trust, ...]) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from stressor import lifeline
 from stressor.errors import ConfigError
-from stressor.lifeline import Lifeline, RunEntry
+from stressor.lifeline import DrillEntry, Lifeline, RunEntry
 from stressor.model import Host, Role, Route, Transport
 
 FULL_ROUTE = Route(
@@ -39,11 +39,14 @@ ENTRY = RunEntry(
     "7f3a", 1e9, 1e9 + 60, "/s/j.jsonl", "stressor-7f3a", "/k", ("node1",), 1e9 + 70, "admin"
 )
 LIVE = replace(ENTRY, run="8000", closed_unix_s=None, kubeconfig_path=None)
-FULL = Lifeline("lab", 1e9, (FULL_HOST, Host("plain", (Route("10.0.0.2"),))), (ENTRY, LIVE))
+DRILL = DrillEntry("node1", 1e9, ("cold", "guard"), lifeline.access_of(FULL_HOST))
+FULL = Lifeline(
+    "lab", 1e9, (FULL_HOST, Host("plain", (Route("10.0.0.2"),))), (ENTRY, LIVE), (DRILL,)
+)
 
 
 def test_every_field_survives_the_way_to_disk_and_back(tmp_path: Path) -> None:
-    for record in (FULL, FULL_HOST, FULL_ROUTE, ENTRY):
+    for record in (FULL, FULL_HOST, FULL_ROUTE, ENTRY, DRILL):
         assert all(getattr(record, field.name) for field in fields(record))
     path = lifeline.write(tmp_path, FULL)
     assert path == tmp_path / "lifeline" / "lab.json"
@@ -91,7 +94,7 @@ def test_runs_are_recorded_replaced_closed_and_bounded(tmp_path: Path) -> None:
 def test_a_new_preflight_keeps_the_runs(tmp_path: Path) -> None:
     lifeline.write(tmp_path, FULL)
     path = lifeline.refresh(tmp_path, "lab", FULL.hosts[:1], 2e9)
-    assert lifeline.read(path) == Lifeline("lab", 2e9, FULL.hosts[:1], FULL.runs)
+    assert lifeline.read(path) == Lifeline("lab", 2e9, FULL.hosts[:1], FULL.runs, (DRILL,))
 
 
 @pytest.mark.parametrize(
@@ -169,3 +172,31 @@ def test_hosts_of_an_open_run_outlive_a_plan_without_them(tmp_path: Path) -> Non
     other = Host("node9", (Route("10.0.0.9"),))
     path = lifeline.refresh(tmp_path, "lab", (other,), 2e9)
     assert [host.name for host in lifeline.read(path).hosts] == ["node9", "node1"]
+
+
+def test_drills_outlive_what_is_written_later_and_go_with_their_host(tmp_path: Path) -> None:
+    plain = Host("plain", (Route("10.0.0.2"),))
+    path = lifeline.refresh(tmp_path, "lab", (FULL_HOST, plain), 1.0)
+    other = replace(DRILL, host="plain")
+    lifeline.record_drills(tmp_path, "lab", (DRILL, other))
+    lifeline.record_run(tmp_path, "lab", LIVE)
+    again = replace(DRILL, at_unix_s=2e9)
+    lifeline.record_drills(tmp_path, "lab", (again,))
+    assert set(lifeline.read(path).drills) == {again, other}
+    lifeline.refresh(tmp_path, "lab", (plain,), 3.0)
+    assert lifeline.read(path).drills == (other,)
+
+
+def test_another_way_in_is_another_access() -> None:
+    seen = {
+        lifeline.access_of(host)
+        for host in (
+            FULL_HOST,
+            replace(FULL_HOST, become=False),
+            replace(FULL_HOST, transport=Transport.PARAMIKO),
+            replace(FULL_HOST, routes=FULL_HOST.routes[:1]),
+            replace(FULL_HOST, routes=(replace(FULL_ROUTE, host_key="ssh-ed25519 BBBB"),)),
+        )
+    }
+    assert len(seen) == 5
+    assert lifeline.access_of(replace(FULL_HOST, hypervisor="x")) in seen
