@@ -4,27 +4,33 @@ Hosts and API are asked at the same time; a host's findings come as it answers, 
 last. What is found is judged in `checks`; here are only the questions and who is asked.
 """
 
+import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
-from stressor.checks import CHECKS, baseline, cluster, isolation, login, routes, sshd
-from stressor.checks.base import Finding, Level, unknown
+from stressor.checks import CHECKS, baseline, cluster, drill, isolation, login, routes, sshd
+from stressor.checks.base import Finding, Level, by_host, unknown
 from stressor.cli.clusters import login_for, open_cluster
 from stressor.cli.isolation import ask, possible_load, storage_load
 from stressor.cli.wiring import scrape_of
 from stressor.engine.baseline import Baseline
 from stressor.engine.preflight import Inspector
-from stressor.errors import ConfigError, KubeError
+from stressor.errors import ConfigError, KubeError, Refused
 from stressor.kube.readyz import Credentials, credentials, readyz
+from stressor.lifeline import Lifeline, access_of
 from stressor.model import Inventory, Plan, Suite
 from stressor.remote.connect import connect
+from stressor.report.lines import row
+from stressor.report.preflight import finding_lines
 
 API_DEADLINE_S = 5.0
 AT_ONCE = 16
 OF_HOSTS = (*(check.NAME for check in CHECKS), login.NAME, sshd.NAME)
 OF_CLUSTER = (
     routes.NAME,
+    drill.NAME,
     cluster.BYSTANDERS,
     isolation.NAME,
     baseline.NAME,
@@ -32,7 +38,7 @@ OF_CLUSTER = (
     cluster.API,
 )
 NAMES = (*OF_HOSTS, *OF_CLUSTER)
-IN_BASELINE = frozenset({baseline.NAME, isolation.NAME})
+ASKED_BY_RUN = frozenset({baseline.NAME, isolation.NAME})
 """What `run` asks by itself in any case: storage before it, etcd in its own baseline."""
 
 Ask = Callable[[], tuple[Finding, ...]]
@@ -41,9 +47,11 @@ Ask = Callable[[], tuple[Finding, ...]]
 @dataclass(frozen=True, slots=True)
 class Inspection:
     """What is inspected. Without a plan, only what holds for every load is asked. `only`: the names
-    of the checks; empty for all. `slow_fsync_s`: an fsync above it is slow."""
+    of the checks; empty for all. `slow_fsync_s`: an fsync above it is slow. `lifeline` is the file
+    as it is now."""
 
     inventory: Inventory
+    lifeline: Lifeline
     slow_fsync_s: float
     only: frozenset[str] = frozenset()
     suite: Suite | None = None
@@ -71,16 +79,39 @@ def _answers(asked: Iterable[Future[tuple[Finding, ...]]]) -> Iterator[Finding]:
         yield from future.result()
 
 
+def refuse_unfit(inspection: Inspection, say: Callable[[str], None]) -> None:
+    """Say how many findings there are, and raise Refused with those that forbid a run."""
+    findings = [finding for _, found in inspect(inspection) for finding in found]
+    counts = Counter(finding.level for finding in findings)
+    told = ", ".join(f"{counts[level]} {level}" for level in Level)
+    say("\n".join(row("preflight", f"{told}; stressor preflight shows them")))
+    bad = by_host((f for f in findings if f.level is Level.FAIL), ())
+    if bad:
+        lines = [line for finding in bad for line in finding_lines(finding)]
+        head = "REFUSED: preflight. No load was started."
+        raise Refused("\n".join((head, *lines, *row("NEXT", "stressor preflight"))))
+
+
 def _asks(inspection: Inspection) -> Mapping[str, Ask]:
     hosts = inspection.inventory
     return {
         routes.NAME: lambda: routes.judge_shared(hosts.hosts),
+        drill.NAME: lambda: _drill(inspection),
         cluster.BYSTANDERS: lambda: cluster.judge_bystanders(hosts),
         isolation.NAME: lambda: _storage(inspection),
         baseline.NAME: lambda: _baseline(inspection),
         cluster.NODES: lambda: _nodes(hosts),
         cluster.API: lambda: cluster.judge_endpoints(_endpoints(hosts)),
     }
+
+
+def _drill(inspection: Inspection) -> tuple[Finding, ...]:
+    now = tuple(drill.Now(host.name, access_of(host)) for host in inspection.inventory.hosts)
+    known = tuple(
+        drill.Drilled(one.host, one.at_unix_s, one.ways, one.access)
+        for one in inspection.lifeline.drills
+    )
+    return drill.judge(now, known, now_unix_s=time.time())
 
 
 def _storage(inspection: Inspection) -> tuple[Finding, ...]:

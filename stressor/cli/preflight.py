@@ -11,7 +11,9 @@ from stressor.cli.inspection import NAMES, Inspection, inspect
 from stressor.cli.inventories import open_inventory
 from stressor.cli.planning import ELECTION_TIMEOUT_S
 from stressor.config.settings import settings
+from stressor.engine.abort_script import publish
 from stressor.errors import ConfigError
+from stressor.lifeline import read
 from stressor.report import preflight as shown
 from stressor.workloads.gates import slow_fsync_s
 
@@ -34,14 +36,18 @@ def preflight(
 ) -> None:
     """Ask hosts and API whether load may start, and whether it could be stopped.
 
-    Nothing is started or changed. Exit 3 with any failure; warnings do not count.
+    Nothing is started, and nothing changed but the lifeline file and the abort script of this
+    machine. Exit 3 with any failure; warnings do not count.
     """
     unknown_names = sorted(set(only) - set(NAMES))
     if unknown_names:
         known = ", ".join(sorted(NAMES))
         raise ConfigError((f"no check is called {', '.join(unknown_names)}; there are: {known}",))
-    hosts = open_inventory(settings(os.environ, inventory_flag=inventory).inventory_path)
-    inspection = Inspection(hosts, slow_fsync_s(election_timeout), frozenset(only))
+    chosen = settings(os.environ, inventory_flag=inventory)
+    hosts = open_inventory(chosen.inventory_path)
+    # From here on `stressor abort` works for this cluster, whatever preflight finds.
+    path = publish(chosen.state_dir, hosts.cluster, hosts.hosts, time.time())
+    inspection = Inspection(hosts, read(path), slow_fsync_s(election_timeout), frozenset(only))
     began_s = time.monotonic()
     findings: list[Finding] = []
     for name, found in inspect(inspection):

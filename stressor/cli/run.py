@@ -3,33 +3,31 @@
 import os
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from stressor.cli import wiring
+from stressor.cli import isolation, wiring
 from stressor.cli.clusters import kubeconfig_for
+from stressor.cli.inspection import ASKED_BY_RUN, NAMES, Inspection, refuse_unfit
 from stressor.cli.inventories import open_inventory
 from stressor.cli.planning import ELECTION_TIMEOUT_S, make_plan, storage_kinds
 from stressor.config.login import login_of
 from stressor.config.phases import load_suite
 from stressor.config.settings import settings
 from stressor.core import placement
+from stressor.engine.abort_script import publish
 from stressor.engine.lock import refuse_held_hosts
-from stressor.engine.storage import mounts
 from stressor.errors import Refused
 from stressor.kube.base import Kube
 from stressor.kube.client import connect as connect_kube
-from stressor.lifeline import path_of, permission_warning, refresh
+from stressor.lifeline import path_of, permission_warning, read
 from stressor.model import Inventory, Plan, Suite
 from stressor.remote.connect import connect
 from stressor.report.lines import row
-from stressor.workloads import workload
 from stressor.workloads.gates import slow_fsync_s
 
 API_DEADLINE_S = 10.0
-KUBELET_PODS = "/var/lib/kubelet"
 
 
 @click.command()
@@ -62,8 +60,11 @@ def run(
     _warn_of_lifeline(path_of(chosen.state_dir, hosts.cluster))
     suite = load_suite(phasefile, inventory=hosts)
     # From here on `stressor abort` works from here too, also against somebody else's run.
-    refresh(chosen.state_dir, hosts.cluster, hosts.hosts, time.time())
+    path = publish(chosen.state_dir, hosts.cluster, hosts.hosts, time.time())
     refuse_held_hosts(hosts.hosts, connect)
+    slow_s = slow_fsync_s(election_timeout)
+    asked = frozenset(NAMES) - ASKED_BY_RUN
+    refuse_unfit(Inspection(hosts, read(path), slow_s, asked, suite), _say)
     judgement = _storage(suite, hosts, accept_unknown_storage)
     kubeconfig = kubeconfig_for(hosts)
     login = login_of(kubeconfig)
@@ -78,7 +79,6 @@ def run(
         storage_notes=judgement.notes,
     )
     _announce(plan)
-    slow_s = slow_fsync_s(election_timeout)
     api = wiring.Api(kube, login, os.pathsep.join(kubeconfig.paths), kubeconfig.context.name)
     request = wiring.Request(plan, hosts, api, names, slow_s, reason, debug_hang_after)
     code = wiring.execute(request)
@@ -100,18 +100,7 @@ def _storage(suite: Suite, hosts: Inventory, unknown_reason: str | None) -> plac
     kinds = storage_kinds()
     if not placement.touches_storage(suite, kinds):
         return placement.Judgement((), ())
-    load = (
-        placement.Place(node, workload(phase.kind).needs({**phase.params, **step}).host_path)
-        for phase in suite.phases
-        if phase.kind in kinds
-        for step in phase.steps
-        for node in phase.nodes
-    )
-    findings = placement.compare(
-        mounts((replace(p, path=p.path or KUBELET_PODS) for p in load), hosts.hosts, connect),
-        mounts(placement.etcd_places(hosts), hosts.hosts, connect),
-    )
-    judgement = placement.judge(findings, hosts, unknown_reason=unknown_reason)
+    judgement = isolation.ask(isolation.storage_load(suite), hosts, unknown_reason).judgement
     for note in judgement.notes:
         _say("\n".join(row("STORAGE", note)))
     if judgement.refusals:

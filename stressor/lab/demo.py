@@ -77,10 +77,12 @@ def demo(phases: Path) -> None:
     _title("1. A real three-node Kubernetes, and another cluster's etcd on the same disk")
     stage.stressor("lab", "up")
     stage.stressor("lab", "heal")
+    _title("2. Every way of an abort, tried on a harmless sleep before any load")
+    click.echo(stage.stressor("drill"), nl=False)
     _refusal(stage)
     _cpu(stage)
     aborted = _disk(stage)
-    _title("5. Afterwards: both etcds, and what is left")
+    _title("6. Afterwards: both etcds, and what is left")
     _etcd(aborted)
     stage.stressor("lab", "break", "spindle", "--ms", str(LAB_DEFAULT_MS))
     click.echo(stage.stressor("lab", "status"), nl=False)
@@ -91,7 +93,7 @@ def demo(phases: Path) -> None:
 
 
 def _refusal(stage: Stage) -> None:
-    _title("2. Storage load beside an etcd is refused, unless the cluster may be broken")
+    _title("3. Storage load beside an etcd is refused, unless the cluster may be broken")
     document = yaml.safe_load(stage.places.inventory.read_text())
     document["all"]["vars"]["disposable"] = False
     guarded = stage.places.state / "inventory-not-disposable.yaml"
@@ -103,12 +105,12 @@ def _refusal(stage: Stage) -> None:
 
 
 def _cpu(stage: Stage) -> None:
-    _title("3. A cpu phase: armed, seen on the hosts, ended, proven gone")
+    _title("4. A cpu phase: armed, seen on the hosts, ended, proven gone")
     stage.stressor("run", str(stage.phases / "demo-cpu.yaml"))
 
 
 def _disk(stage: Stage) -> dict[str, Any]:
-    _title("4. A disk phase on the disk that two etcds share: the accident, and the abort")
+    _title("5. A disk phase on the disk that two etcds share: the accident, and the abort")
     stage.stressor("lab", "break", "spindle", "--ms", str(SLOW_DISK_MS))
     stage.stressor("run", str(stage.phases / "demo-disk.yaml"), expect=ExitCode.BREACH)
     click.echo(stage.stressor("report"), nl=False)

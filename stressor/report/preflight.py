@@ -59,14 +59,19 @@ def _ending(preflight: Preflight) -> Iterator[str]:
     if bad:
         yield RULE
     for finding in bad:
-        where = f"{finding.host}: " if finding.host else ""
-        yield from row(finding.level.upper(), f"{where}{finding.check}: {finding.text}")
-        yield from item(f"-> {finding.remedy}", 10)
+        yield from finding_lines(finding)
     yield RULE
     counts = Counter(finding.level for finding in preflight.findings)
     said = ", ".join(f"{counts[level]} {level}" for level in Level)
     yield from row(preflight.verdict.upper(), f"cluster {preflight.cluster}: {said}")
     yield from row("NEXT", preflight.next_command)
+
+
+def finding_lines(finding: Finding) -> Iterator[str]:
+    """A finding and its remedy."""
+    where = f"{finding.host}: " if finding.host else ""
+    yield from row(finding.level.upper(), f"{where}{finding.check}: {finding.text}")
+    yield from item(f"-> {finding.remedy}", 10)
 
 
 def as_json(preflight: Preflight) -> str:
