@@ -6,7 +6,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -97,16 +97,17 @@ def make_key(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def running_sshd(folder: Path, *options: str) -> Iterator[Sshd]:
+def running_sshd(folder: Path, *options: str, keys: Sequence[Path] = ()) -> Iterator[Sshd]:
     """An sshd with its own host and client key, and `options` before the defaults (the first
-    value of an option wins, sshd_config(5))."""
+    value of an option wins, sshd_config(5)). `keys`: these host keys instead of its own."""
     Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
     host_key, client_key = make_key(folder / "host"), make_key(folder / "client")
     (folder / "authorized").write_text(client_key + "\n")
     (folder / "authorized").chmod(0o600)
     port = free_port()
-    (folder / "config").write_text(_config(folder, port, options))
+    host_keys = keys or [folder / "host"]
+    (folder / "config").write_text(_config(folder, port, options, host_keys))
     log = (folder / "log").open("wb")
     argv = ["/usr/sbin/sshd", "-D", "-e", "-f", str(folder / "config")]
     with log, subprocess.Popen(argv, stderr=log, stdin=subprocess.DEVNULL) as process:
@@ -128,12 +129,12 @@ def free_port() -> int:
         return port
 
 
-def _config(folder: Path, port: int, options: tuple[str, ...]) -> str:
+def _config(folder: Path, port: int, options: tuple[str, ...], keys: Sequence[Path]) -> str:
     lines = [
         *options,
         f"Port {port}",
         "ListenAddress 127.0.0.1",
-        f"HostKey {folder / 'host'}",
+        *(f"HostKey {key}" for key in keys),
         f"AuthorizedKeysFile {folder / 'authorized'}",
         "UsePAM no",
         "UseDNS no",

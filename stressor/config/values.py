@@ -14,6 +14,7 @@ from stressor.model import Transport
 
 Reader = Callable[[object], object]
 _CLUSTER = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
+_FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
 _UID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
 
@@ -105,10 +106,13 @@ def cluster_uid(value: object) -> str:
 
 
 def host_key(value: object) -> str:
-    """A public key as in known_hosts: type and base64, without a comment."""
+    """A public key as in known_hosts (type and base64, without a comment), or fingerprints of keys
+    (SHA256:…)."""
     parts = text(value).split()
+    if parts and all(_FINGERPRINT.fullmatch(part) for part in parts):
+        return " ".join(parts)
     if len(parts) < 2 or not parts[0].startswith(("ssh-", "ecdsa-", "sk-")):
-        raise ValueError("must be a public key: `ssh-ed25519 AAAA…`")
+        raise ValueError("must be a public key: `ssh-ed25519 AAAA…`, or its SHA256:…")
     return " ".join(parts[:2])
 
 

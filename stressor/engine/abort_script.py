@@ -19,7 +19,7 @@ from stressor.model import Host, Route, Transport
 from stressor.remote.command import elevated
 from stressor.remote.fault import Fault, hops, require_literals
 from stressor.remote.openssh_config import known_hosts_text, open_config_text
-from stressor.remote.trust import required_trust
+from stressor.remote.trust import fingerprints, required_trust
 
 _TAIL = ("all", "script", "0.00")
 """The last words of the kill's argv; the script puts its own run and seconds there."""
@@ -94,16 +94,15 @@ def _host(number: int, host: Host) -> Iterator[str]:
 def by_hand(host: Host) -> Iterator[str]:
     """For each route of `host` with a known key, the abort that needs no file of this machine."""
     for route in host.routes:
-        try:
-            keys = required_trust(route).keys
-        except Fault:
+        prints = fingerprints(route)
+        if not prints:
             continue
         words = ["stressor", "abort", "--host", route.address, "--user", route.user]
         words += ["--port", str(route.port)] if route.port != 22 else []
         words += ["--key", route.key_path] if route.key_path else []
         words += ["--sudo"] if host.become else []
-        for key in keys:
-            words += ["--host-key", key.fingerprint()]
+        for one in prints:
+            words += ["--host-key", one]
         yield shlex.join(words)
 
 
@@ -112,10 +111,17 @@ def _way(number: int, route: Route, prefix: str) -> str:
         chain = hops(route)
         require_literals(hop.address for hop in chain)
         trusts = tuple(required_trust(hop) for hop in chain)
+        if not all(trust.keys for trust in trusts):
+            return _impossible(number, "only a fingerprint of its host key is known")
         config, known = open_config_text(chain), known_hosts_text(trusts)
     except Fault as fault:
-        return f"{{ echo {shlex.quote(shown(fault.detail))} >{_work(number, 'log')}; false; }}"
+        return _impossible(number, fault.detail)
     return f"way {number} {shlex.quote(config.rstrip())} {shlex.quote(known.rstrip())} {prefix}"
+
+
+def _impossible(number: int, why: str) -> str:
+    """A route that cannot be gone from here, and says so."""
+    return f"{{ echo {shlex.quote(shown(why))} >{_work(number, 'log')}; false; }}"
 
 
 def _work(number: int, name: str) -> str:

@@ -46,7 +46,14 @@ from stressor.remote.command import (
 )
 from stressor.remote.deadline import Deadline
 from stressor.remote.fault import Fault, hops, require_literals
-from stressor.remote.openssh_config import TARGET, config_text, known_hosts_text
+from stressor.remote.openssh_config import (
+    KNOWN_SCRIPT,
+    TARGET,
+    config_text,
+    known_hosts_text,
+    prints_name,
+    prints_text,
+)
 from stressor.remote.openssh_log import authenticated, fault_in, fault_or_protocol
 from stressor.remote.streams import SocketStream
 from stressor.remote.trust import Trust, required_trust
@@ -68,8 +75,12 @@ class Folder:
         require_literals(hop.address for hop in chain)
         self.trusts: tuple[Trust, ...] = tuple(required_trust(hop) for hop in chain)
         self.path = Path(tempfile.mkdtemp(prefix="stressor-ssh-"))
-        self._write("config", config_text(chain, self.path))
+        prints = prints_text(self.trusts, self.path)
+        self._write("config", prints + config_text(chain, self.path))
         self._write("known_hosts", known_hosts_text(self.trusts))
+        self._write("known.sh", KNOWN_SCRIPT)
+        for index, trust in enumerate(self.trusts):
+            self._write(prints_name(index), "".join(f"{one}\n" for one in trust.prints))
 
     def log(self) -> Path:
         """A new, empty file for the messages of one ssh."""

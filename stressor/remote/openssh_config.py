@@ -87,6 +87,31 @@ def known_hosts_text(trusts: tuple[Trust, ...]) -> str:
     return "".join(lines)
 
 
+KNOWN_SCRIPT = """\
+# Called by ssh (KnownHostsCommand) with the key that a host shows: is it a pinned one?
+while read -r known; do [ "$known" = "$2" ] && echo "$5 $3 $4" && exit 0; done <"$1"
+exit 0
+"""
+
+
+def prints_name(index: int) -> str:
+    """The file of the fingerprints of a hop, in the route's folder."""
+    return f"prints-{index}"
+
+
+def prints_text(trusts: tuple[Trust, ...], folder: Path) -> str:
+    """Blocks for the hops that are trusted by fingerprint: ssh asks KNOWN_SCRIPT about their keys
+    (ssh_config(5), KnownHostsCommand; OpenSSH 8.5 and later)."""
+    lines: list[str] = []
+    for index, trust in enumerate(trusts):
+        if trust.prints:
+            words = (folder / "known.sh", folder / prints_name(index))
+            quoted = " ".join(_quoted(str(word)) for word in words)
+            lines += [f"Host {alias(index, len(trusts))}\n"]
+            lines += [f"  KnownHostsCommand /bin/sh {quoted} %f %t %K %H\n"]
+    return "".join(lines)
+
+
 def _block(hops: tuple[Route, ...], index: int) -> str:
     hop, name = hops[index], alias(index, len(hops))
     key = "none" if hop.key_path is None else _quoted(hop.key_path)

@@ -29,6 +29,15 @@ _ARMED_WINDOW_BYTES = 256 * 1024 * 1024
 _POLL_S = 0.05
 _RSA_NAMES = ("rsa-sha2-512", "rsa-sha2-256")
 
+_PRINT_KINDS = (
+    "ssh-ed25519",
+    "ecdsa-sha2-nistp256",
+    "ssh-rsa",
+    "ecdsa-sha2-nistp384",
+    "ecdsa-sha2-nistp521",
+)
+"""The types of host keys, as often as they are met: an ed25519 fingerprint costs no second try."""
+
 Keys = Mapping[str, paramiko.PKey]
 
 
@@ -59,6 +68,12 @@ class Link:
         if closed:
             transport.close()
             raise Fault(UnreachableReason.SILENT, "given up at the deadline")
+
+    def drop(self) -> None:
+        """Close the last hop alone, to dial it again."""
+        with self._lock:
+            transport = self._transports.pop()
+        transport.close()
 
     def close(self) -> None:
         """Close every hop; whoever waits on one of them is released."""
@@ -102,10 +117,8 @@ def dial(route: Route, link: Link, trusts: Sequence[Trust], keys: Keys, deadline
     """Fill `link` with a connection to the route's end. Raises Fault; then `link` is closed."""
     try:
         for hop, trust in zip(hops(route), trusts, strict=True):
-            transport = _transport(hop, link, deadline)
-            link.add(transport)
-            _handshake(transport, hop, trust, deadline)
-            _log_in(transport, hop, keys, deadline)
+            _verified(hop, trust, link, deadline)
+            _log_in(link.top, hop, keys, deadline)
     except BaseException:
         link.close()
         raise
@@ -162,8 +175,31 @@ def _connect_fault(hop: Route, error: OSError) -> Fault:
     return Fault(UnreachableReason.LOST, f"{where}: {error.strerror or error}")
 
 
-def _handshake(transport: paramiko.Transport, hop: Route, trust: Trust, deadline: Deadline) -> None:
-    _prefer(transport, trust)
+def _verified(hop: Route, trust: Trust, link: Link, deadline: Deadline) -> None:
+    """Add a hop whose key is trusted. Who knows a fingerprint does not know of which of the host's
+    keys it is, and a host shows one key a handshake: so each type is asked for in turn."""
+    kinds = _PRINT_KINDS if trust.prints else (None,)
+    changed: Fault | None = None
+    for kind in kinds:
+        link.add(_transport(hop, link, deadline))
+        try:
+            return _handshake(link.top, hop, trust, kind, deadline)
+        except Fault as fault:
+            # That it has no key of the last type says less than that it has shown another one.
+            changed = fault if fault.reason is UnreachableReason.KEY_CHANGED else changed
+            another = fault.reason in (UnreachableReason.KEY_CHANGED, UnreachableReason.PROTOCOL)
+            if not another:
+                raise
+            if kind == kinds[-1]:
+                raise changed or fault from fault
+            link.drop()
+    raise AssertionError("there is a type to ask for")
+
+
+def _handshake(
+    transport: paramiko.Transport, hop: Route, trust: Trust, kind: str | None, deadline: Deadline
+) -> None:
+    _prefer(transport, trust, kind)
     done = threading.Event()
     transport.start_client(event=done)
     while not done.wait(min(_POLL_S, deadline.remaining_s())) and transport.is_active():
@@ -175,12 +211,15 @@ def _handshake(transport: paramiko.Transport, hop: Route, trust: Trust, deadline
     trust.check(HostKey(shown.get_name(), shown.get_base64()), hop.address)
 
 
-def _prefer(transport: paramiko.Transport, trust: Trust) -> None:
+def _prefer(transport: paramiko.Transport, trust: Trust, only: str | None) -> None:
     # The host shows one of its keys, and by our preference: the trusted type has to come first.
     options = transport.get_security_options()
-    kinds = [key.kind for key in trust.keys]
+    kinds = [key.kind for key in trust.keys] if only is None else [only]
     first = [name for kind in kinds for name in (_RSA_NAMES if kind == "ssh-rsa" else (kind,))]
     known = [name for name in dict.fromkeys(first) if name in options.key_types]
+    if only is not None:
+        options.key_types = tuple(known)
+        return
     options.key_types = (*known, *(name for name in options.key_types if name not in known))
 
 

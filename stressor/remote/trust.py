@@ -1,5 +1,9 @@
 """Which host keys a route trusts: pinned in the route, or vouched for by a known_hosts file.
 
+A pin is a public key (`ssh-ed25519 AAAA…`), or one or more fingerprints (`SHA256:…`, as
+`ssh-keygen -l` prints them): enough to recognise a key that is shown, and short enough to be read
+out over the telephone.
+
 The format is that of sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT": plain and `[host]:port` names, lists,
 `*` and `?`, negation, hashed names, `@revoked`. `@cert-authority` lines are ignored: a certificate
 authority is not a host key, and neither backend checks host certificates here.
@@ -17,6 +21,9 @@ from stressor.model import Route
 from stressor.remote.base import UnreachableReason
 from stressor.remote.fault import Fault
 
+_FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
+"""A SHA-256 digest in base64 without padding, as ssh-keygen(1) shows it."""
+
 
 @dataclass(frozen=True, slots=True)
 class HostKey:
@@ -33,10 +40,17 @@ class HostKey:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """The keys that a host may show, and those that it must not."""
+    """The keys that a host may show, those that it must not, and fingerprints of keys that it may
+    show, where nobody knows the keys themselves."""
 
     keys: tuple[HostKey, ...]
     revoked: tuple[HostKey, ...] = ()
+    prints: tuple[str, ...] = ()
+
+    @property
+    def fingerprints(self) -> tuple[str, ...]:
+        """Of everything that is trusted, for somebody who is to compare or to type them."""
+        return (*(key.fingerprint() for key in self.keys), *self.prints)
 
     def check(self, shown: HostKey, address: str) -> None:
         """Raise Fault KEY_CHANGED unless `shown` is trusted.
@@ -46,7 +60,7 @@ class Trust:
         print_ = f"{shown.kind} {shown.fingerprint()}"
         if shown in self.revoked:
             raise Fault(UnreachableReason.KEY_CHANGED, f"{address} shows the revoked {print_}")
-        if shown not in self.keys:
+        if shown not in self.keys and shown.fingerprint() not in self.prints:
             raise Fault(UnreachableReason.KEY_CHANGED, f"{address} shows {print_}, not its own")
 
 
@@ -59,10 +73,11 @@ def unknown(address: str) -> Fault:
 def trust_of(route: Route) -> Trust:
     """The trust of one hop: the pinned key alone where there is one, else its known_hosts file.
 
-    Raises Fault PROTOCOL for a pin that is no key, KEY_UNKNOWN for a file that cannot be read.
+    Raises Fault PROTOCOL for a pin that is neither key nor fingerprint, KEY_UNKNOWN for a file
+    that cannot be read.
     """
     if route.host_key is not None:
-        return Trust((_pinned(route.host_key),))
+        return pinned(route.host_key)
     if route.known_hosts_path is None:
         return Trust(())
     try:
@@ -77,7 +92,7 @@ def required_trust(route: Route) -> Trust:
     """As `trust_of`; raises Fault KEY_UNKNOWN when there is none, so that a host without it is not
     even dialled."""
     trust = trust_of(route)
-    if not trust.keys:
+    if not trust.fingerprints:
         raise unknown(route.address)
     return trust
 
@@ -99,11 +114,24 @@ def parse_known_hosts(text: str, address: str, port: int) -> Trust:
     return Trust(tuple(filter(None, keys)), tuple(filter(None, revoked)))
 
 
-def _pinned(text: str) -> HostKey:
-    key = _key(text.split())
-    if key is None:
-        raise Fault(UnreachableReason.PROTOCOL, "the pinned host_key is not `type base64`")
-    return key
+def pinned(text: str) -> Trust:
+    """The trust of a pin. Raises Fault PROTOCOL when it is neither key nor fingerprints."""
+    words = text.split()
+    if words and all(_FINGERPRINT.fullmatch(word) for word in words):
+        return Trust((), prints=tuple(words))
+    key = _key(words)
+    if key is None or words[0].startswith("SHA256:"):
+        detail = "the pinned host_key is neither `type base64` nor SHA256:…"
+        raise Fault(UnreachableReason.PROTOCOL, detail)
+    return Trust((key,))
+
+
+def fingerprints(route: Route) -> tuple[str, ...]:
+    """What is known of the keys of the route's last hop; empty when nothing vouches for it."""
+    try:
+        return trust_of(route).fingerprints
+    except Fault:
+        return ()
 
 
 def _key(words: list[str]) -> HostKey | None:

@@ -73,6 +73,67 @@ def test_a_key_of_another_type_than_the_pinned_one_is_a_changed_key(
     assert reasons(opened(sshd.host(transport, host_key=pinned))) == {UnreachableReason.KEY_CHANGED}
 
 
+def printed(public: str) -> str:
+    """The fingerprint of a public key, as ssh-keygen prints it."""
+    argv = ["ssh-keygen", "-l", "-f", "-"]
+    done = subprocess.run(
+        argv, input=public + "\n", capture_output=True, text=True, timeout=20, check=True
+    )
+    return done.stdout.split()[1]
+
+
+@pytest.mark.parametrize("kind", ["ed25519", "rsa", "ecdsa"])
+def test_a_fingerprint_is_enough_to_recognise_a_host_by(
+    transport: Transport, opened: Open, tmp_path: Path, kind: str
+) -> None:
+    """Whichever of the host's keys it is of, where the host has one alone."""
+    argv = ["ssh-keygen", "-q", "-t", kind, "-N", "", "-f", str(tmp_path / "own")]
+    subprocess.run(argv, check=True, timeout=30)
+    own = printed((tmp_path / "own.pub").read_text())
+    with running_sshd(tmp_path / "sshd", keys=[tmp_path / "own"]) as sshd:
+        pin = f"{printed(make_key(tmp_path / 'other'))} {own}"
+        remote = opened(sshd.host(transport, host_key=pin))
+        assert isinstance(remote.run(["true"], deadline_s=DEADLINE_S), Completed)
+
+
+def test_a_fingerprint_of_a_key_that_the_host_shows_last_is_found(
+    opened: Open, tmp_path: Path
+) -> None:
+    """By paramiko, which asks for one type after the other; OpenSSH sees the first one only."""
+    argv = ["ssh-keygen", "-q", "-t", "ecdsa", "-b", "521", "-N", "", "-f", str(tmp_path / "last")]
+    subprocess.run(argv, check=True, timeout=30)
+    own = printed((tmp_path / "last.pub").read_text())
+    make_key(tmp_path / "first")
+    keys = [tmp_path / "first", tmp_path / "last"]
+    with running_sshd(tmp_path / "sshd", keys=keys) as sshd:
+        remote = opened(sshd.host(Transport.PARAMIKO, host_key=own))
+        assert isinstance(remote.run(["true"], deadline_s=DEADLINE_S), Completed)
+
+
+def test_another_fingerprint_is_a_changed_key(
+    transport: Transport, sshd: Sshd, opened: Open, tmp_path: Path
+) -> None:
+    pin = printed(make_key(tmp_path / "other"))
+    assert reasons(opened(sshd.host(transport, host_key=pin))) == {UnreachableReason.KEY_CHANGED}
+
+
+@pytest.mark.parametrize("pin", ["SHA256:short", "SHA256:" + "*" * 43, "MD5:00:11", ""])
+def test_a_pin_that_is_nothing_is_no_trust(
+    transport: Transport, sshd: Sshd, opened: Open, pin: str
+) -> None:
+    assert reasons(opened(sshd.host(transport, host_key=pin))) == {UnreachableReason.PROTOCOL}
+
+
+def test_a_jump_host_is_recognised_by_its_fingerprint_too(
+    transport: Transport, sshd: Sshd, opened: Open, tmp_path: Path
+) -> None:
+    good, bad = printed(sshd.host_key), printed(make_key(tmp_path / "other"))
+    for pin, outcome in ((good, Completed), (bad, Unreachable)):
+        jump = sshd.route(host_key=pin)
+        remote = opened(sshd.host(transport, host_key=good, jumps=(jump,)))
+        assert isinstance(remote.run(["true"], deadline_s=DEADLINE_S), outcome)
+
+
 def test_a_key_that_nothing_vouches_for_is_unknown(
     transport: Transport, sshd: Sshd, opened: Open, tmp_path: Path
 ) -> None:
