@@ -58,7 +58,7 @@ PHASE = Phase(
     warm_up_s=1.0,
     cool_down_s=2.0,
     gates=(GATE,),
-    params={"workers": 1, "load": "50%", "exact": True, "part": 0.25},
+    params={"workers": 1, "load": "50%"},
     steps=({"workers": 2}, {"workers": 3}),
 )
 STEP = Step(0, "warm", "cpu", ("node4",), {"workers": 2}, 1.0, 10.0, 2.0, 60.0, (GATE,))
@@ -81,7 +81,7 @@ FOOTING = Footing(
     election_timeout_s=1.0,
     image="image:1",
     inventory=INVENTORY,
-    host_keys={"node3": ("ssh-ed25519 AAAA",), "node4": ()},
+    known_hosts={"node3": ("ssh-ed25519 AAAA",), "node4": ()},
     suite=Suite("s", 5.0, (PHASE,), "/phases.yaml"),
     steps=(STEP,),
     cluster=ClusterFooting("uid-c", (NODE,)),

@@ -11,15 +11,20 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from stressor.config.phases import LOAD_ROLES
+from stressor.config.schema import DEADLINE_LIMIT_S
 from stressor.core.drift import Footing
 from stressor.errors import ConfigError
+from stressor.model import Host, Phase
+from stressor.probes import SIGNALS
+from stressor.workloads import WORKLOADS
 
 SCHEMA = 1
 MARKER = "stressor_plan"
@@ -101,7 +106,45 @@ def _plan(path: Path, document: dict[str, object]) -> PlanFile:
     # pydantic passes over keys that it does not know, and fills in those that have a default.
     if json.loads(json.dumps(_data(plan))) != document:
         raise _damaged(path, "it has keys that this program does not know, or lacks some")
+    wrong = tuple(_mistakes(plan.footing))
+    if wrong:
+        raise _damaged(path, "; ".join(wrong))
     return plan
+
+
+def _mistakes(footing: Footing) -> Iterator[str]:
+    """What no phase file may say either: the suite comes from a file that somebody may have made
+    in another way than through a phase file's checks."""
+    hosts = {host.name: host for host in footing.inventory.hosts}
+    for phase in footing.suite.phases:
+        told = (*_bounds(phase), *_load(phase), *_places(phase, hosts))
+        yield from (f"phase {phase.name}: {text}" for text in told)
+
+
+def _bounds(phase: Phase) -> Iterator[str]:
+    if min(phase.warm_up_s, phase.cool_down_s) < 0 or phase.hold_s <= 0:
+        yield "a duration is below 0, or `hold` is 0"
+    if not phase.warm_up_s + phase.hold_s <= phase.deadline_s <= DEADLINE_LIMIT_S:
+        yield "`deadline` is shorter than warm_up + hold, or above 24h"
+
+
+def _load(phase: Phase) -> Iterator[str]:
+    kind = next((one for one in WORKLOADS if phase.kind == one.KIND), None)
+    if kind is None:
+        yield f"unknown kind `{phase.kind}`"
+        return
+    for step in phase.steps:
+        yield from kind.mistakes({**phase.params, **step})
+    known = {signal.name for signal in SIGNALS}
+    yield from (f"unknown signal `{g.signal}`" for g in phase.gates if g.signal not in known)
+
+
+def _places(phase: Phase, hosts: Mapping[str, Host]) -> Iterator[str]:
+    if not phase.nodes or len(set(phase.nodes)) < len(phase.nodes):
+        yield "it names no node, or one twice"
+    for node in phase.nodes:
+        if node not in hosts or not hosts[node].roles.intersection(LOAD_ROLES):
+            yield f"no load is placed on `{node}`: not in this cluster"
 
 
 def _digest(document: Mapping[str, object]) -> str:

@@ -53,15 +53,15 @@ class ClusterFooting:
 class Footing:
     """What a plan stands on. `steps` are what the program made of `suite`, its own gates included.
 
-    `host_keys` are, for each host, the keys that it may show ("ssh-ed25519 AAAA…"), pinned or in
-    its known_hosts file; none: nothing vouches for it. `cluster` None: its API was not asked.
+    `known_hosts` are, for each host without a pinned key, the keys that its known_hosts file
+    vouches for ("ssh-ed25519 AAAA…"); none: nothing does. `cluster` None: its API was not asked.
     """
 
     stressor_version: str
     election_timeout_s: float
     image: str
     inventory: Inventory
-    host_keys: Mapping[str, tuple[str, ...]]
+    known_hosts: Mapping[str, tuple[str, ...]]
     suite: Suite
     steps: tuple[Step, ...]
     cluster: ClusterFooting | None = None

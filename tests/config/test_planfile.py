@@ -10,10 +10,18 @@ from typing import Any
 
 import pytest
 
-from stressor.config.planfile import PlanFile, _digest, is_plan_file, read_plan, write_plan
+from stressor.config.planfile import (
+    PlanFile,
+    _digest,
+    _mistakes,
+    is_plan_file,
+    read_plan,
+    write_plan,
+)
 from stressor.core.drift import drift
 from stressor.errors import ConfigError
-from tests.footings import FOOTING, PHASE, changes
+from stressor.model import Host, Role, Route
+from tests.footings import FOOTING, GATE, INVENTORY, PHASE, changes
 
 PLAN = PlanFile(1_800_000_000.25, "/phases.yaml", "/inventory.yaml", ("warm",), 7200.0, FOOTING)
 
@@ -48,24 +56,27 @@ def test_what_was_written_comes_back(tmp_path: Path) -> None:
     assert drift(PLAN.footing, read_plan(path).footing) == ()
 
 
+@pytest.mark.slow
 def test_every_value_survives_the_file(tmp_path: Path) -> None:
     """Among them floats that a rounded file would lose, and a plan that asked no API."""
-    for number, (place, footing) in enumerate(changes(FOOTING)):
-        if place.endswith("+") and "nodes" not in place:
-            continue  # an item of another type than the record's own
-        path = tmp_path / f"{number}.json"
-        write_plan(path, replace(PLAN, footing=footing))
-        assert read_plan(path).footing == footing, place
+    others = {
+        place: footing
+        for place, footing in changes(FOOTING)
+        # Not: an item of another type than the record's own, and what no phase file may say.
+        if not place.endswith(("known_hosts+", "jumps+", "gates+")) and not list(_mistakes(footing))
+    }
+    assert len(others) > 80
     plain = replace(FOOTING, election_timeout_s=0.1 + 0.2, cluster=None)
-    write_plan(tmp_path / "plain.json", replace(PLAN, footing=plain, max_duration_s=None))
-    assert read_plan(tmp_path / "plain.json").footing == plain
+    for place, footing in {**others, "plain": plain}.items():
+        write_plan(tmp_path / "plan.json", replace(PLAN, footing=footing), force=True)
+        assert read_plan(tmp_path / "plan.json").footing == footing, place
 
 
 def test_read_only_mappings_of_a_phase_file_are_written(tmp_path: Path) -> None:
-    phase = replace(PHASE, params=MappingProxyType({"n": 1}), steps=(MappingProxyType({}),))
+    phase = replace(PHASE, params=MappingProxyType({"workers": 1}), steps=(MappingProxyType({}),))
     suite = replace(FOOTING.suite, phases=(phase,))
     path = written(tmp_path, replace(PLAN, footing=replace(FOOTING, suite=suite)))
-    assert read_plan(path).footing.suite.phases[0].params == {"n": 1}
+    assert read_plan(path).footing.suite.phases[0].params == {"workers": 1}
 
 
 def test_the_file_is_its_owners_alone(tmp_path: Path) -> None:
@@ -129,6 +140,35 @@ def test_a_key_that_is_missing_or_strange_further_down_is_refused(tmp_path: Path
     (tmp_path / "plan.json").unlink()
     del footing["inventory"]["disposable"]
     assert "or lacks some" in refused(edited(tmp_path, {"footing": footing}))
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"nodes": ("mgmt",)}, "no load is placed on `mgmt`: not in this cluster"),
+        ({"nodes": ("elsewhere",)}, "no load is placed on `elsewhere`"),
+        ({"nodes": ()}, "it names no node"),
+        ({"nodes": ("node4", "node4")}, "or one twice"),
+        ({"deadline_s": 90000.0}, "above 24h"),
+        ({"deadline_s": 10.5}, "`deadline` is shorter than warm_up + hold"),
+        ({"hold_s": 0.0}, "`hold` is 0"),
+        ({"cool_down_s": -1.0}, "below 0"),
+        ({"kind": "quake"}, "unknown kind `quake`"),
+        ({"params": {"workers": 5000}}, "`workers` must be 1 to 1024"),
+        ({"gates": (replace(GATE, signal="nobody_s"),)}, "unknown signal `nobody_s`"),
+    ],
+)
+def test_what_no_phase_file_may_say_no_plan_says_either(
+    tmp_path: Path, change: Mapping[str, Any], told: str
+) -> None:
+    phase = replace(PHASE, steps=({},), **change)
+    mgmt = Host("mgmt", (Route("10.0.0.8"),), frozenset({Role.BYSTANDER}))
+    footing = replace(
+        FOOTING,
+        inventory=replace(INVENTORY, hosts=(*INVENTORY.hosts, mgmt)),
+        suite=replace(FOOTING.suite, phases=(phase,)),
+    )
+    assert told in refused(written(tmp_path, replace(PLAN, footing=footing)))
 
 
 def test_one_name_twice_and_nan_are_refused(tmp_path: Path) -> None:
