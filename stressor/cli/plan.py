@@ -10,7 +10,6 @@ import click
 
 from stressor.checks.base import Finding, Level, unknown
 from stressor.cli import server_checks
-from stressor.cli.clusters import open_cluster
 from stressor.cli.plan_source import Asked, Source, open_source
 from stressor.cli.planning import ELECTION_TIMEOUT_S, storage_kinds
 from stressor.config.planfile import PlanFile, write_plan
@@ -73,6 +72,9 @@ def plan(
 
 def _server(source: Source) -> tuple[tuple[Finding, ...], ClusterFooting | None]:
     """What the API says; without an answer that is the one finding, and a failure."""
+    # Imported here: urllib3 opens a socket when it is imported, and a plan opens none unasked.
+    from stressor.cli.clusters import open_cluster
+
     try:
         kube = open_cluster(source.inventory)
         cluster = server_checks.cluster_footing(kube)

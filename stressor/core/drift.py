@@ -15,6 +15,7 @@ from stressor.model import Inventory, Step, Suite
 PASSED_OVER = frozenset({"source_path"})
 """Where a file was read from is no part of what it says."""
 ABSENT = "(none)"
+EMPTY = "(empty)"
 _NAMED = {"inventory hosts": "", "suite phases": "phase ", "cluster nodes": "cluster node "}
 """How an item of a list is called, with its name behind."""
 _UNORDERED = frozenset({"inventory hosts"})
@@ -188,5 +189,5 @@ def _shown(value: object) -> str:
     if isinstance(value, frozenset | tuple):
         parts = map(_shown, value)
         ordered = sorted(parts) if isinstance(value, frozenset) else parts
-        return ", ".join(ordered) or ABSENT
+        return ", ".join(ordered) or EMPTY
     return str(value) or '""'

@@ -54,7 +54,7 @@ def test_the_difference_is_said_in_a_line() -> None:
     assert lines(FOOTING, with_host(etcd_data_dir=None)) == [
         "node3 etcd_data_dir /var/lib/etcd -> (none)"
     ]
-    assert lines(FOOTING, with_host(roles=frozenset())) == ["node3 roles control_plane -> (none)"]
+    assert lines(FOOTING, with_host(roles=frozenset())) == ["node3 roles control_plane -> (empty)"]
     newer = replace(NODE, kubelet_version="v1.35.0")
     assert FOOTING.cluster is not None
     cluster = replace(FOOTING.cluster, nodes=(newer,))
