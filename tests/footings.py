@@ -5,7 +5,7 @@ from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from typing import Any
 
-from stressor.core.drift import PASSED_OVER, ClusterFooting, Footing, NodeFooting
+from stressor.core.drift import ClusterFooting, Footing, NodeFooting
 from stressor.model import (
     Comparison,
     Gate,
@@ -93,7 +93,7 @@ def changes(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
     each item, however deep; fields that a comparison passes over are left out."""
     if is_dataclass(value) and not isinstance(value, type):
         for field in fields(value):
-            if field.name not in PASSED_OVER:
+            if field.name != "source_path":
                 inner = changes(getattr(value, field.name), f"{place}.{field.name}")
                 yield from ((p, replace(value, **{field.name: new})) for p, new in inner)
     elif isinstance(value, Mapping):

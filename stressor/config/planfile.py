@@ -82,7 +82,10 @@ def read_plan(path: Path) -> PlanFile:
 
 def write_plan(path: Path, plan: PlanFile, *, force: bool = False) -> None:
     """Write the plan as a whole or not at all, with mode 0600. Raises ConfigError when `path`
-    exists, unless `force`, and when the disk refuses."""
+    exists, unless `force` and it is a plan file, and when the disk refuses."""
+    if force and path.exists() and not is_plan_file(path):
+        # A phase file named by mistake would be gone.
+        raise ConfigError((f"{path}: is no plan file, and is not replaced: name another file",))
     document = _data(plan)
     assert isinstance(document, dict)
     whole = {MARKER: SCHEMA, **document, _DIGEST: _digest(document)}

@@ -181,6 +181,12 @@ def test_comments_in_a_phase_file_are_no_note(folder: Folder) -> None:
     assert folder.agreed().notes == ()
 
 
+def test_phases_that_the_plan_left_out_are_no_note(folder: Folder) -> None:
+    folder.write(Asked(phases="write"))
+    folder.phases.write_text(DISK.replace("hold: 10s", "hold: 20s", 1))
+    assert folder.agreed().notes == ()
+
+
 def test_a_phase_file_that_is_broken_by_now_is_a_note(folder: Folder) -> None:
     folder.write()
     folder.phases.write_text("suite: [")

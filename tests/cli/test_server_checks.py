@@ -87,12 +87,14 @@ def test_a_node_that_keeps_load_off_fails_with_what_lets_it_in() -> None:
         "taints": [
             {"key": "dedicated", "value": "db", "effect": "NoExecute"},
             {"key": "soft", "effect": "PreferNoSchedule"},
+            {"key": "hard", "effect": "NoSchedule"},
         ],
     }
     found = bad(kube, inventory=pinned(kube))
     assert [(one.level, one.remedy) for one in found] == [
         (Level.FAIL, "kubectl uncordon w1"),
         (Level.FAIL, "kubectl taint node w1 dedicated:NoExecute-"),
+        (Level.FAIL, "kubectl taint node w1 hard:NoSchedule-"),
     ]
 
 

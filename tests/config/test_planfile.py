@@ -87,13 +87,22 @@ def test_the_file_is_its_owners_alone(tmp_path: Path) -> None:
 
 def test_a_file_that_exists_is_replaced_by_force_only(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
-    path.write_text("kept")
+    write_plan(path, replace(PLAN, phases=("kept",)))
     with pytest.raises(ConfigError, match=r"exists already: name another file, or --force"):
         write_plan(path, PLAN)
-    assert path.read_text() == "kept"
+    assert read_plan(path).phases == ("kept",)
     write_plan(path, PLAN, force=True)
     assert read_plan(path) == PLAN
     assert [one.name for one in tmp_path.iterdir()] == ["plan.json"]
+
+
+@pytest.mark.parametrize("text", ["suite: s\n", "", '{"schema_version": 1, "plan": {}}'])
+def test_force_replaces_plans_only(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "phases.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match="no"):
+        write_plan(path, PLAN, force=True)
+    assert path.read_text() == text
 
 
 def test_a_disk_that_refuses_is_a_mistake(tmp_path: Path) -> None:
