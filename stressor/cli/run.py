@@ -10,18 +10,16 @@ import click
 from stressor.cli import isolation, wiring
 from stressor.cli.clusters import kubeconfig_for
 from stressor.cli.inspection import ASKED_BY_RUN, NAMES, Inspection, refuse_unfit
-from stressor.cli.inventories import open_inventory
+from stressor.cli.plan_source import Asked, open_source, refuse_late, refuse_moved_cluster
 from stressor.cli.planning import ELECTION_TIMEOUT_S, make_plan, storage_kinds
 from stressor.config.login import login_of
-from stressor.config.phases import load_suite
-from stressor.config.settings import settings
 from stressor.core import placement
 from stressor.engine.abort_script import publish
 from stressor.engine.lock import refuse_held_hosts
 from stressor.errors import Refused
 from stressor.kube.base import Kube
 from stressor.kube.client import connect as connect_kube
-from stressor.lifeline import path_of, permission_warning, read
+from stressor.lifeline import path_of, permission_warning, read, state_dir
 from stressor.model import Inventory, Plan, Suite
 from stressor.remote.connect import connect
 from stressor.report.lines import row
@@ -38,9 +36,9 @@ API_DEADLINE_S = 10.0
 @click.option(
     "--accept-unknown-storage", metavar="REASON", help="Why unknown storage is not shared."
 )
-@click.option(
-    "--election-timeout", default=ELECTION_TIMEOUT_S, show_default=True, help="etcd's, s."
-)
+@click.option("--election-timeout", type=float, help=f"etcd's, s. Default: {ELECTION_TIMEOUT_S:g}.")
+@click.option("--phases", metavar="NAME,NAME", help="Only these phases, in the file's order.")
+@click.option("--max-duration", metavar="2h", help="Refuse when the worst-case end is later.")
 @click.option("--debug-hang-after", type=float, hidden=True)
 def run(
     phasefile: Path,
@@ -48,34 +46,43 @@ def run(
     image: str | None,
     reason: str,
     accept_unknown_storage: str | None,
-    election_timeout: float,
+    election_timeout: float | None,
+    phases: str | None,
+    max_duration: str | None,
     debug_hang_after: float | None,
 ) -> None:
-    """Run PHASEFILE: guards armed first, load as Jobs, stopped over SSH when a limit breaks.
+    """Run PHASEFILE, or a plan file: guards armed first, load as Jobs, stopped over SSH when a
+    limit breaks. A plan is refused when what it stands on has changed.
 
     Ctrl-C aborts and verifies; from any other terminal: stressor abort.
     """
-    chosen = settings(os.environ, inventory_flag=inventory)
-    hosts = open_inventory(chosen.inventory_path)
-    _warn_of_lifeline(path_of(chosen.state_dir, hosts.cluster))
-    suite = load_suite(phasefile, inventory=hosts)
+    asked = Asked(inventory, image, election_timeout, phases, max_duration)
+    state = state_dir(os.environ)
+    source = open_source(
+        phasefile, asked, os.environ, lambda i: _warn_of_lifeline(path_of(state, i.cluster))
+    )
+    refuse_late(source)
+    for text in source.notes:
+        _say(f"NOTE  {text}")
+    hosts, suite = source.inventory, source.suite
     # From here on `stressor abort` works from here too, also against somebody else's run.
-    path = publish(chosen.state_dir, hosts.cluster, hosts.hosts, time.time())
+    path = publish(state, hosts.cluster, hosts.hosts, time.time())
     refuse_held_hosts(hosts.hosts, connect)
-    slow_s = slow_fsync_s(election_timeout)
-    asked = frozenset(NAMES) - ASKED_BY_RUN
-    refuse_unfit(Inspection(hosts, read(path), slow_s, asked, suite), _say)
+    slow_s = slow_fsync_s(source.election_timeout_s)
+    checks = frozenset(NAMES) - ASKED_BY_RUN
+    refuse_unfit(Inspection(hosts, read(path), slow_s, checks, suite), _say)
     judgement = _storage(suite, hosts, accept_unknown_storage)
     kubeconfig = kubeconfig_for(hosts)
     login = login_of(kubeconfig)
     kube = connect_kube(login)
+    refuse_moved_cluster(source, kube, API_DEADLINE_S)
     names = _nodes(suite, hosts, kube)
     plan = make_plan(
         suite,
         hosts,
         run=wiring.new_run(),
-        image=image,
-        election_timeout_s=election_timeout,
+        image=source.image,
+        election_timeout_s=source.election_timeout_s,
         storage_notes=judgement.notes,
     )
     _announce(plan)

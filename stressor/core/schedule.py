@@ -87,6 +87,30 @@ def worst_case_end_s(baseline_s: float, steps: Iterable[Step]) -> float:
     return SETTLING_S + baseline_s + sum(spans) + BUDGET_S
 
 
+def step_ends_s(baseline_s: float, steps: Iterable[Step]) -> tuple[float, ...]:
+    """When each step's load is gone at the latest by its own clocks, seconds from the run's anchor.
+    The last one is earlier than `worst_case_end_s`, which adds an abort with its whole budget."""
+    ends_s = []
+    at_s = SETTLING_S + baseline_s
+    for step in steps:
+        at_s += SETTLING_S + step.deadline_s
+        ends_s.append(at_s)
+        at_s += step.cool_down_s
+    return tuple(ends_s)
+
+
+def late_flaws(plan: Plan, max_duration_s: float | None) -> tuple[str, ...]:
+    """Why the plan may take too long: its worst-case end is later than `max_duration_s` after its
+    start. Empty when it is not, and when nobody set a limit."""
+    if max_duration_s is None or plan.deadline_s <= max_duration_s:
+        return ()
+    over_s = plan.deadline_s - max_duration_s
+    return (
+        f"the worst-case end is {plan.deadline_s:g} s after the start, --max-duration allows "
+        f"{max_duration_s:g} s: {over_s:g} s too late; choose fewer --phases or shorter deadlines",
+    )
+
+
 def flaws(plan: Plan) -> tuple[str, ...]:
     """Why load of this plan could not be watched or stopped (I1); empty for a sound plan. A plan
     may come from a file, so it is judged again before a run touches anything."""

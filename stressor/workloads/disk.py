@@ -69,10 +69,14 @@ def default_gates() -> tuple[Gate, ...]:
 def needs(params: Mapping[str, ParamValue]) -> Needs:
     """Scratch space for every job's file, in the run's emptyDir or in the named host path."""
     merged = {**DEFAULTS, **params}
-    host_path = merged.get("host_path")
-    if host_path is not None:
-        return Needs(host_path=str(host_path))
-    return Needs(scratch_bytes=size_bytes(merged["size"]) * whole(merged["jobs"]) + 16 * MIB)
+    host_path, rate = merged.get("host_path"), merged.get("rate_iops")
+    jobs = whole(merged["jobs"])
+    file_bytes = size_bytes(merged["size"]) * jobs
+    # fio's rate is each job's own.
+    writes_per_s = None if rate is None else whole(rate) * jobs
+    if host_path is None:
+        return Needs(scratch_bytes=file_bytes + 16 * MIB, writes_per_s=writes_per_s)
+    return Needs(host_path=str(host_path), host_path_bytes=file_bytes, writes_per_s=writes_per_s)
 
 
 def argv(params: Mapping[str, ParamValue], hold_s: float) -> tuple[str, ...]:

@@ -12,6 +12,10 @@ class Needs:
     Requests are small on purpose: they are the load's weight against everything else on the node,
     and load should lose. `scratch_bytes` bounds the run's emptyDir. `host_path` is an existing
     directory of the node, mounted at /scratch, that uid 65534 may write to.
+
+    `host_path_bytes` is the most that the load keeps there, and `writes_per_s` what it asks of a
+    disk at most; None: as fast as the disk takes it. Both are the tool's own limits, for a plan to
+    show; Kubernetes does not enforce them.
     """
 
     cpu_limit_cores: float = 1.0
@@ -20,3 +24,5 @@ class Needs:
     memory_request_bytes: int = 32 * MIB
     scratch_bytes: int = 16 * MIB
     host_path: str | None = None
+    host_path_bytes: int = 0
+    writes_per_s: int | None = None
