@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import click
 
 from stressor.cli import wiring_ssh
+from stressor.cli.abort_hosts import Asked, hosts_of
 from stressor.engine.sweep import Line, Sweep
 from stressor.errors import ConfigError, ExitCode, StressorError
 from stressor.lifeline import Lifeline, RunEntry, close_run, permission_warning, state_dir
@@ -48,13 +49,45 @@ class Screen:
 @click.option("--run", "run_name", help="Only this run. Default: the open run, or all runs.")
 @click.option("--budget", default=60.0, show_default=True, help="Seconds until the verdict.")
 @click.option("--reason", default="operator", help="Word for the tombstones and the journal.")
-def abort(cluster: str | None, run_name: str | None, budget: float, reason: str) -> None:
+@click.option("--host", "hosts", multiple=True, metavar="IP", help="Go there; needs no file.")
+@click.option("--user", default="root", show_default=True, help="With --host: the user.")
+@click.option("--port", default=22, show_default=True, help="With --host: sshd's port.")
+@click.option("--key", help="With --host: the private key. Default: ~/.ssh/id_*.")
+@click.option(
+    "--host-key",
+    "host_keys",
+    multiple=True,
+    metavar="SHA256:...",
+    help="With --host: a host must show one of these. Default: known_hosts.",
+)
+@click.option("--sudo", is_flag=True, help="With --host: become root by sudo -n.")
+@click.option("--jump", "jumps", multiple=True, metavar="USER@IP:PORT", help="With --host: by it.")
+def abort(
+    cluster: str | None,
+    run_name: str | None,
+    budget: float,
+    reason: str,
+    hosts: tuple[str, ...],
+    user: str,
+    port: int,
+    key: str | None,
+    host_keys: tuple[str, ...],
+    sudo: bool,
+    jumps: tuple[str, ...],
+) -> None:
     """Stop all load of stressor now, over SSH, and prove that it is dead.
 
     Exit 0: every host proven clean. 4: some host is unreachable or unverified. Safe to repeat.
     """
     screen = Screen(time.monotonic())
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    if hosts:
+        _by_hand(
+            screen, Asked(hosts, user, port, key, host_keys, sudo, jumps), run_name, reason, budget
+        )
+        return
+    if host_keys or jumps or key:
+        raise ConfigError(("--key, --host-key and --jump go with --host",))
     path, lifeline = wiring_ssh.choose_lifeline(cluster)
     entry, run = _target(lifeline, run_name)
     screen.say(f"ABORT  {_called(run)}  cluster {lifeline.cluster}")
@@ -68,6 +101,20 @@ def abort(cluster: str | None, run_name: str | None, budget: float, reason: str)
         raise ConfigError(("the lifeline file names no host: nothing was done, nothing is known",))
     proofs = _sweep(screen, lifeline, run, entry, reason, budget)
     _finish(screen, lifeline, run, proofs)
+
+
+def _by_hand(
+    screen: Screen, asked: Asked, run_name: str | None, reason: str, budget_s: float
+) -> None:
+    """Hosts from the command line: no lifeline file is read or written, and no API is known."""
+    hosts = hosts_of(asked, os.environ)
+    run = run_name or "all"
+    lifeline = Lifeline("by hand", 0.0, hosts)
+    screen.say(f"ABORT  {_called(run)}  {len(hosts)} hosts by hand")
+    screen.say(f"       over SSH, API not used, budget {budget_s:.0f} s")
+    proofs = _sweep(screen, lifeline, run, None, reason, budget_s)
+    unproven = tuple(p for p in proofs.values() if p.state not in PROVEN)
+    _end(screen, _verdict(screen, lifeline, run, proofs, unproven))
 
 
 def _target(lifeline: Lifeline, run_name: str | None) -> tuple[RunEntry | None, str]:
@@ -148,8 +195,10 @@ def _finish(screen: Screen, lifeline: Lifeline, run: str, proofs: dict[str, Host
     if not unproven and run != "all":
         with contextlib.suppress(StressorError, OSError):
             close_run(state_dir(os.environ), lifeline.cluster, run, time.time())
-    screen.say("-" * (WIDTH - 2))
-    code = _verdict(screen, lifeline, run, proofs, unproven)
+    _end(screen, _verdict(screen, lifeline, run, proofs, unproven))
+
+
+def _end(screen: Screen, code: ExitCode) -> None:
     screen.say(f"exit {int(code)}   {screen.now_s():.1f} s")
     with contextlib.suppress(OSError):
         sys.stdout.flush()
@@ -172,6 +221,7 @@ def _verdict(
     proofs: dict[str, HostProof],
     unproven: tuple[HostProof, ...],
 ) -> ExitCode:
+    screen.say("-" * (WIDTH - 2))
     stopped = sum(proof.stopped for proof in proofs.values())
     if unproven:
         clean = len(proofs) - len(unproven)

@@ -11,7 +11,7 @@ from stressor.cli.inspection import NAMES, Inspection, inspect
 from stressor.cli.inventories import open_inventory
 from stressor.cli.planning import ELECTION_TIMEOUT_S
 from stressor.config.settings import settings
-from stressor.engine.abort_script import publish
+from stressor.engine.abort_script import by_hand, publish
 from stressor.errors import ConfigError
 from stressor.lifeline import read
 from stressor.report import preflight as shown
@@ -57,7 +57,8 @@ def preflight(
             click.echo(line, err=output != "text")
     took_s = time.monotonic() - began_s
     names = tuple(host.name for host in hosts.hosts)
-    result = shown.Preflight(hosts.cluster, names, tuple(findings), took_s)
+    commands = tuple(line for host in hosts.hosts for line in by_hand(host))
+    result = shown.Preflight(hosts.cluster, names, tuple(findings), took_s, commands)
     render = {"text": shown.ending, "json": shown.as_json, "junit": shown.as_junit}[output]
     click.echo(render(result), nl=False)
     sys.exit(int(result.exit_code))

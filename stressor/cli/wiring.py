@@ -17,6 +17,7 @@ from stressor.cli.narrate import Narrator
 from stressor.cli.wiring_ssh import cold_killer
 from stressor.core import events as ev
 from stressor.core.nodes import is_node
+from stressor.engine.abort_script import by_hand
 from stressor.engine.clock import BootClock
 from stressor.engine.fleet import Fleet
 from stressor.engine.lock import ClusterLock
@@ -87,6 +88,8 @@ def execute(request: Request) -> int:
         journal.append("note.Text", clock.now_s(), {"topic": topic, "text": text})
 
     journal.append("note.Plan", clock.now_s(), plan)
+    commands = [line for host in request.inventory.hosts for line in by_hand(host)]
+    journal.append("note.ByHand", clock.now_s(), {"commands": commands})
     try:
         lock = ClusterLock.take(request.api.kube, holder(), plan.run, note)
         try:

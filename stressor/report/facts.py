@@ -167,7 +167,8 @@ class CleanupFact:
 @dataclass(frozen=True, slots=True)
 class RunReport:
     """A run as its journal tells it. `exit_code` None: the journal ends without the run's end, for
-    its process was killed or still runs. `stage` is the last one that the journal shows."""
+    its process was killed or still runs. `stage` is the last one that the journal shows. `by_hand`:
+    for each route, the abort that needs no file."""
 
     run: str
     cluster: str
@@ -192,4 +193,5 @@ class RunReport:
     guards: tuple[GuardFact, ...]
     signals: tuple[SignalFact, ...]
     cleanup: CleanupFact | None
+    by_hand: tuple[str, ...]
     unknown_kinds: tuple[str, ...]

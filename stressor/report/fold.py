@@ -57,6 +57,7 @@ class _Fold:
     arrived_s: dict[tuple[str, str], float] = field(default_factory=dict)
     signals: dict[tuple[str, str], SignalFact] = field(default_factory=dict)
     cleanup: CleanupFact | None = None
+    by_hand: tuple[str, ...] = ()
     suspend_only: bool = False
     exit_code: int | None = None
     summary: str = ""
@@ -88,6 +89,9 @@ class _Fold:
     def on_plan(self, record: Record) -> None:
         self.plan = read.plan(record.data)
         self.guarded = self.plan.guarded
+
+    def on_by_hand(self, record: Record) -> None:
+        self.by_hand = read.texts(record.data, "commands")
 
     def on_arm(self, record: Record) -> None:
         self.guarded = self.guarded or read.texts(record.data, "hosts")
@@ -214,6 +218,7 @@ class _Fold:
 
 _HANDLERS: Mapping[str, Callable[[_Fold, Record], None]] = {
     "note.Plan": _Fold.on_plan,
+    "note.ByHand": _Fold.on_by_hand,
     "effect.ArmGuards": _Fold.on_arm,
     "event.GuardArmed": _Fold.on_armed,
     "event.GuardRefused": _Fold.on_refused,
@@ -284,6 +289,7 @@ def _report(journal: Journal, state: _Fold) -> RunReport:
         guards=tuple(state.guards.values()),
         signals=tuple(state.signals.values()),
         cleanup=state.cleanup,
+        by_hand=state.by_hand,
         unknown_kinds=tuple(state.unknown_kinds),
     )
 

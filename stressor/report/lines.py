@@ -4,6 +4,7 @@ What hosts and tools said is hostile until it went through here: control charact
 cursor, and other letters may not exist where this is read.
 """
 
+import shlex
 import textwrap
 from datetime import UTC, datetime
 
@@ -62,3 +63,19 @@ def moment(unix_s: float | None) -> str:
         return datetime.fromtimestamp(unix_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     except (ValueError, OverflowError, OSError):
         return "?"
+
+
+def command(line: str) -> list[str]:
+    """A command line, folded with backslashes so that it can be copied as it stands. What no shell
+    could read is shown as text."""
+    try:
+        words = shlex.split(ascii_only(line))
+    except ValueError:
+        return item(line)
+    lines = ["  "]
+    for word in map(shlex.quote, words):
+        if len(lines[-1]) + len(word) > WIDTH - 2 and lines[-1].strip():
+            lines[-1] += "\\"
+            lines.append("    ")
+        lines[-1] += f"{word} "
+    return [one.rstrip(" ") for one in lines]

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 from stressor.checks.base import Finding, Level, by_host, repeated, worst
 from stressor.errors import ExitCode
 from stressor.journal import encode
-from stressor.report.lines import RULE, ascii_only, item, row
+from stressor.report.lines import RULE, ascii_only, command, item, row
 
 SCHEMA_VERSION = 1
 
@@ -23,6 +23,8 @@ class Preflight:
     hosts: tuple[str, ...]
     findings: tuple[Finding, ...]
     took_s: float
+    by_hand: tuple[str, ...] = ()
+    """For each route with a known host key, the abort that needs no file of this machine."""
 
     @property
     def verdict(self) -> Level:
@@ -55,6 +57,10 @@ def ending(preflight: Preflight) -> str:
 
 
 def _ending(preflight: Preflight) -> Iterator[str]:
+    if preflight.by_hand:
+        yield from row("BY HAND", "from any machine, with the key and without any file:")
+        for line in preflight.by_hand:
+            yield from command(line)
     bad = repeated(preflight.ordered())
     if bad:
         yield RULE
@@ -83,6 +89,7 @@ def as_json(preflight: Preflight) -> str:
         "next_command": preflight.next_command,
         "cluster": preflight.cluster,
         "took_s": round(preflight.took_s, 3),
+        "by_hand": list(preflight.by_hand),
         "findings": [encode(finding) for finding in preflight.ordered()],
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"

@@ -4,7 +4,7 @@ come last, where a terminal leaves the eye."""
 from collections.abc import Iterator
 
 from stressor.report.facts import BreachFact, GuardFact, ProofFact, RunReport, StepFact, StopFact
-from stressor.report.lines import RULE, item, moment, number, row, seconds
+from stressor.report.lines import RULE, command, item, moment, number, row, seconds
 
 CUT_OFF = "the run was cut off: its process was killed or still runs"
 
@@ -20,6 +20,7 @@ def _lines(report: RunReport) -> Iterator[str]:
     yield from _stop(report.stop)
     yield from _hosts(report)
     yield from _signals(report)
+    yield from _by_hand(report)
     yield RULE
     yield from _end(report)
 
@@ -149,6 +150,14 @@ def _signals(report: RunReport) -> Iterator[str]:
 def _fit(text: str, width: int) -> str:
     plain = item(text, 0)[0] if text.strip() else "?"
     return f"{plain[: width - 1]}~" if len(plain) > width else f"{plain:<{width}}"
+
+
+def _by_hand(report: RunReport) -> Iterator[str]:
+    if report.by_hand:
+        yield ""
+        yield from row("BY HAND", "an abort from any machine, with the key and without any file:")
+    for line in report.by_hand:
+        yield from command(line)
 
 
 def _end(report: RunReport) -> Iterator[str]:

@@ -51,6 +51,7 @@ PLAN = Plan(
     image="load:1",
     storage_notes=("storage of load on node1 and of etcd on node1: shared (same device 254:0)",),
 )
+BY_HAND = ["stressor abort --host 10.0.0.1 --user root --host-key SHA256:" + "A" * 43]
 HEADER = Header(
     run="7f3a",
     cluster="lab",
@@ -99,6 +100,7 @@ def armed() -> list[Item]:
     facts = ("dead-man 5 s", "host timer", "cgroup v2 kill")
     return [
         (0.0, "note.Plan", PLAN),
+        (0.0, "note.ByHand", {"commands": BY_HAND}),
         effect(0.0, fx.ArmGuards(HOSTS)),
         *(event(ev.GuardArmed(0.4, host, facts)) for host in HOSTS),
     ]

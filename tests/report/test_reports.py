@@ -1,6 +1,8 @@
 """Reports of four runs, in every format; and what no report may ever say."""
 
 import json as stdjson
+import shlex
+import subprocess
 from dataclasses import replace
 
 import pytest
@@ -12,6 +14,7 @@ from stressor.journal import Journal, parse
 from stressor.model import HostState, LoadResult, StopReason, Verdict
 from stressor.report import json, status, text
 from stressor.report.fold import fold
+from stressor.report.lines import command
 from tests.report.journals import (
     HOSTS,
     STEP,
@@ -228,3 +231,14 @@ def test_a_last_word_of_an_earlier_boot_is_silence() -> None:
     assert status.silent(report, -400.0)
     assert status.silent(replace(report, last_s=None), 1.0)
     assert not status.silent(replace(report, exit_code=0), 999.0)
+
+
+def test_a_command_is_folded_so_that_a_shell_reads_the_same_words() -> None:
+    words = ["stressor", "abort", "--key", "/a b/'k'", "--host-key", "SHA256:" + "A" * 43, "x" * 30]
+    lines = command(shlex.join(words))
+    assert len(lines) > 1
+    assert all(len(line) <= 80 for line in lines)
+    argv = ("sh", "-c", 'printf "%s\\n" ' + "\n".join(lines).strip())
+    said = subprocess.run(argv, capture_output=True, text=True, timeout=10, check=True).stdout
+    assert said.splitlines() == words
+    assert command("an 'open quote") == ["  an 'open quote"]
