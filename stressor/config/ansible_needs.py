@@ -11,7 +11,8 @@ from pathlib import Path
 import yaml
 
 from stressor.config.ansible import Groups, Variable, has_port, is_range, read_groups
-from stressor.config.values import CLUSTER_VARIABLES, HOST_VARIABLES, ONLY, REFUSED
+from stressor.config.routes import HOST_VARIABLES
+from stressor.config.values import CLUSTER_VARIABLES, ONLY, REFUSED
 from stressor.config.yamlfile import Document, Mistake, Opaque, read_yaml
 from stressor.errors import ConfigError
 

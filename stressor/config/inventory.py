@@ -6,20 +6,14 @@ cannot read is an error with its line, so that no host goes missing in silence.
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
+from stressor.config import routes
 from stressor.config.ansible import Groups, Variable, read_groups
-from stressor.config.values import (
-    CLUSTER_VARIABLES,
-    HOST_VARIABLES,
-    ONLY,
-    REFUSED,
-    Reader,
-    address,
-    plain,
-)
+from stressor.config.routes import HOST_VARIABLES
+from stressor.config.values import CLUSTER_VARIABLES, ONLY, REFUSED, Reader, address, plain
 from stressor.config.yamlfile import Mistake, did_you_mean, read_yaml, refuse
 from stressor.model import Host, Inventory, Role, Route, Transport
 
@@ -93,9 +87,10 @@ class _Reading:
         if "ansible_host" not in variables:
             found["ansible_host"] = self._own_address(name, mistakes)
         transport = found.get("stressor_transport", Transport.PARAMIKO)
+        fence = found.get("stressor_fence", ())
         return Host(
             name=name,
-            routes=(self._route(found),),
+            routes=self._routes(found),
             roles=frozenset(r for g, r in ROLES.items() if name in self.groups.members(g)),
             become=found.get("ansible_become") is True,
             transport=transport if isinstance(transport, Transport) else Transport.PARAMIKO,
@@ -103,6 +98,8 @@ class _Reading:
             etcd_data_dir=_text(found.get("etcd_data_dir")),
             scratch_dir=_text(found.get("scratch_dir")),
             apiserver_url=_text(found.get("apiserver_url")),
+            fence=fence if isinstance(fence, tuple) else (),
+            hypervisor=_text(found.get("stressor_hypervisor")),
         )
 
     def path_of(self, value: object) -> str | None:
@@ -111,6 +108,25 @@ class _Reading:
             return None
         folder = self.path if self.path.is_dir() else self.path.parent
         return os.path.abspath(folder / os.path.expanduser(str(value)))
+
+    def _routes(self, found: Mapping[str, object]) -> tuple[Route, ...]:
+        """Ansible's own way in first, then the further ones in their order."""
+        own = self._route(found)
+        jumps = found.get("stressor_jumps", found.get("ansible_ssh_common_args", ()))
+        own = replace(own, jumps=self._jumps(jumps, own))
+        further = found.get("stressor_routes", ())
+        assert isinstance(further, tuple)
+        return (own, *(self._way(way, own) for way in further))
+
+    def _way(self, way: routes.Way, own: Route) -> Route:
+        jumps = own.jumps if way.jumps is None else self._jumps(way.jumps, own)
+        return routes.route(way.end, replace(own, port=22), self.path_of, jumps)
+
+    def _jumps(self, hops: object, own: Route) -> tuple[Route, ...]:
+        assert isinstance(hops, tuple)
+        # A port is the machine's own, as its key is: neither is taken over.
+        default = replace(own, port=22)
+        return tuple(routes.route(hop, default, self.path_of, ()) for hop in hops)
 
     def _route(self, found: Mapping[str, object]) -> Route:
         port = found.get("ansible_port", 22)

@@ -137,6 +137,7 @@ HOST_VARIABLES: Mapping[str, Reader] = {
     "etcd_data_dir": host_path,
     "scratch_dir": host_path,
     "apiserver_url": url,
+    "stressor_hypervisor": text,
 }
 CLUSTER_VARIABLES: Mapping[str, Reader] = {
     "stressor_cluster": cluster_name,
@@ -150,7 +151,6 @@ CLUSTER_VARIABLES: Mapping[str, Reader] = {
 _KEYS_ONLY = "passwords are not read: log in with a key, and let `sudo -n` work"
 _NO_EXTRA = "is not read, and would change how the host is reached"
 REFUSED: Mapping[str, str] = {
-    "ansible_ssh_common_args": _NO_EXTRA,
     "ansible_ssh_extra_args": _NO_EXTRA,
     "ansible_ssh_args": _NO_EXTRA,
     "ansible_ssh_host": "is an old name: use `ansible_host`",

@@ -216,7 +216,7 @@ def test_home_and_relative_paths_become_absolute(tmp_path: Path) -> None:
         (
             "kubeadm_version:",
             "ansible_ssh_common_args:",
-            "inv.yaml:10: `ansible_ssh_common_args` is",
+            "inv.yaml:10: `ansible_ssh_common_args`: `{{",
         ),
         ("kubeadm_version:", "ansible_become_method:", "inv.yaml:10: `ansible_become_method`: `{{"),
         (
