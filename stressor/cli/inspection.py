@@ -4,23 +4,36 @@ Hosts and API are asked at the same time; a host's findings come as it answers, 
 last. What is found is judged in `checks`; here are only the questions and who is asked.
 """
 
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
-from stressor.checks import CHECKS, baseline, cluster, drill, isolation, login, routes, sshd
+from stressor.checks import (
+    CHECKS,
+    baseline,
+    blast_radius,
+    cluster,
+    drill,
+    isolation,
+    login,
+    routes,
+    sshd,
+)
 from stressor.checks.base import Finding, Level, by_host, unknown
 from stressor.cli.clusters import login_for, open_cluster
 from stressor.cli.isolation import ask, possible_load, storage_load
 from stressor.cli.wiring import scrape_of
 from stressor.engine.baseline import Baseline
+from stressor.engine.keys import lives
+from stressor.engine.orchestrator import own
 from stressor.engine.preflight import Inspector
 from stressor.errors import ConfigError, KubeError, Refused
 from stressor.kube.readyz import Credentials, credentials, readyz
-from stressor.lifeline import Lifeline, access_of
-from stressor.model import Inventory, Plan, Suite
+from stressor.lifeline import Lifeline, access_of, state_dir
+from stressor.model import Inventory, Plan, Suite, Transport
 from stressor.remote.connect import connect
 from stressor.report.lines import row
 from stressor.report.preflight import finding_lines
@@ -30,6 +43,7 @@ AT_ONCE = 16
 OF_HOSTS = (*(check.NAME for check in CHECKS), login.NAME, sshd.NAME)
 OF_CLUSTER = (
     routes.NAME,
+    blast_radius.NAME,
     drill.NAME,
     cluster.BYSTANDERS,
     isolation.NAME,
@@ -64,7 +78,13 @@ class Inspection:
 
 def inspect(inspection: Inspection) -> Iterator[tuple[str, tuple[Finding, ...]]]:
     """Each host's name with its findings as they come; last the cluster's, under an empty name."""
-    inspector = Inspector(lambda host, route: connect(host, route=route), inspection.only)
+    machine = own(state_dir(os.environ), os.environ)
+    inspector = Inspector(
+        lambda host, route: connect(host, route=route),
+        inspection.only,
+        machine,
+        inspection.inventory.disposable,
+    )
     with ThreadPoolExecutor(max_workers=AT_ONCE, thread_name_prefix="cluster") as pool:
         asked = [
             pool.submit(ask) for name, ask in _asks(inspection).items() if inspection.wants(name)
@@ -95,7 +115,8 @@ def refuse_unfit(inspection: Inspection, say: Callable[[str], None]) -> None:
 def _asks(inspection: Inspection) -> Mapping[str, Ask]:
     hosts = inspection.inventory
     return {
-        routes.NAME: lambda: routes.judge_shared(hosts.hosts),
+        routes.NAME: lambda: _routes(inspection),
+        blast_radius.NAME: lambda: _orchestrator(hosts),
         drill.NAME: lambda: _drill(inspection),
         cluster.BYSTANDERS: lambda: cluster.judge_bystanders(hosts),
         isolation.NAME: lambda: _storage(inspection),
@@ -103,6 +124,27 @@ def _asks(inspection: Inspection) -> Mapping[str, Ask]:
         cluster.NODES: lambda: _nodes(hosts),
         cluster.API: lambda: cluster.judge_endpoints(_endpoints(hosts)),
     }
+
+
+def _routes(inspection: Inspection) -> tuple[Finding, ...]:
+    """Every route must last until the end of the load and a day longer; without a plan, from now
+    on. On this machine there is no route."""
+    hosts = [h for h in inspection.inventory.hosts if h.transport is not Transport.LOCAL]
+    load_s = 0.0 if inspection.plan is None else inspection.plan.deadline_s
+    end_unix_s = time.time() + load_s
+    found = [
+        finding
+        for host in hosts
+        for finding in routes.judge_lifetimes(
+            host.name, lives(host), worst_case_end_unix_s=end_unix_s
+        )
+    ]
+    return (*routes.judge_shared(hosts), *found)
+
+
+def _orchestrator(hosts: Inventory) -> tuple[Finding, ...]:
+    machine = own(state_dir(os.environ), os.environ)
+    return (*blast_radius.judge_own(machine), *blast_radius.judge_jumps(hosts.hosts))
 
 
 def _drill(inspection: Inspection) -> tuple[Finding, ...]:

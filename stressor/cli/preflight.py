@@ -56,7 +56,8 @@ def preflight(
             line = shown.host_line(name, found, time.monotonic() - began_s)
             click.echo(line, err=output != "text")
     took_s = time.monotonic() - began_s
-    names = tuple(host.name for host in hosts.hosts)
+    named = (*(host.name for host in hosts.hosts), *(f.host for f in findings if f.host))
+    names = tuple(dict.fromkeys(named))
     commands = tuple(line for host in hosts.hosts for line in by_hand(host))
     result = shown.Preflight(hosts.cluster, names, tuple(findings), took_s, commands)
     render = {"text": shown.ending, "json": shown.as_json, "junit": shown.as_junit}[output]
