@@ -24,6 +24,7 @@ VERBS: Mapping[str, tuple[str, str]] = MappingProxyType(
         ),
         "report": ("stressor.cli.report:report", "What a run did and found, from its journal"),
         "run": ("stressor.cli.run:run", "Run a phase file: watched, guarded, stopped at a limit"),
+        "unlock": ("stressor.cli.unlock:unlock", "Give back the lock of a run that is over"),
         "status": ("stressor.cli.status:status", "Where a run stands, from its journal"),
     }
 )
