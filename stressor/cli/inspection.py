@@ -7,7 +7,7 @@ last. What is found is judged in `checks`; here are only the questions and who i
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -17,6 +17,7 @@ from stressor.checks import (
     blast_radius,
     cluster,
     drill,
+    free_disk,
     isolation,
     login,
     routes,
@@ -99,17 +100,41 @@ def _answers(asked: Iterable[Future[tuple[Finding, ...]]]) -> Iterator[Finding]:
         yield from future.result()
 
 
-def refuse_unfit(inspection: Inspection, say: Callable[[str], None]) -> None:
-    """Say how many findings there are, and raise Refused with those that forbid a run."""
+ACCEPTABLE = (free_disk.NAME, blast_radius.NAME)
+"""Checks whose failure somebody may accept with a written reason: neither the abort nor a guard
+stands on them. Everything else is a way to lose control of load."""
+
+
+def accepted(options: Sequence[str]) -> Mapping[str, str]:
+    """`--accept CHECK=REASON` as names and reasons. Raises ConfigError."""
+    found = dict(option.partition("=")[::2] for option in options)
+    for name, reason in found.items():
+        if name not in ACCEPTABLE:
+            can = ", ".join(ACCEPTABLE)
+            raise ConfigError((f"--accept {name}: not one that may be accepted; those are: {can}",))
+        if not reason.strip():
+            raise ConfigError((f"--accept {name}: write why: --accept '{name}=REASON'",))
+    return found
+
+
+def refuse_unfit(
+    inspection: Inspection, reasons: Mapping[str, str], say: Callable[[str], None]
+) -> tuple[str, ...]:
+    """Say how many findings there are; what was accepted, for the report. Raises Refused with all
+    failures when there is one without a reason."""
     findings = [finding for _, found in inspect(inspection) for finding in found]
     counts = Counter(finding.level for finding in findings)
     told = ", ".join(f"{counts[level]} {level}" for level in Level)
     say("\n".join(row("preflight", f"{told}; stressor preflight shows them")))
-    bad = by_host((f for f in findings if f.level is Level.FAIL), ())
+    failed = by_host((f for f in findings if f.level is Level.FAIL), ())
+    bad = [finding for finding in failed if finding.check not in reasons]
     if bad:
         lines = [line for finding in bad for line in finding_lines(finding)]
         head = "REFUSED: preflight. No load was started."
         raise Refused("\n".join((head, *lines, *row("NEXT", "stressor preflight"))))
+    return tuple(
+        f"{f.host or 'cluster'}: {f.check}: {f.text}; accepted: {reasons[f.check]}" for f in failed
+    )
 
 
 def _asks(inspection: Inspection) -> Mapping[str, Ask]:
