@@ -120,6 +120,28 @@ class Lease:
     version: str
 
 
+@dataclass(frozen=True, slots=True)
+class AccessQuestion:
+    """One access that somebody may have. `group` is empty for the core API. `namespace` empty: in
+    all of them, or for what is in none. `name` empty: any object."""
+
+    verb: str
+    resource: str
+    group: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The API's answer to a question. `allowed` None: it could not say, and `reason` says why."""
+
+    question: AccessQuestion
+    allowed: bool | None
+    reason: str = ""
+
+
 class Kube(Protocol):
     """One cluster, through its API. Thread-safe. Every verb raises KubeError as said above.
 
@@ -200,4 +222,12 @@ class Kube(Protocol):
 
     def release_lease(self, lease: Lease, *, deadline_s: float) -> None:
         """Give the lock back. Another's lock, or none, is left alone without complaint."""
+        ...
+
+    def may(self, questions: Sequence[AccessQuestion], *, deadline_s: float) -> tuple[Access, ...]:
+        """What the API allows this login, by its own authorizer; in the order of `questions`.
+
+        Never raises KubeError: what is not answered within the deadline, which all share, or was
+        refused, has no answer.
+        """
         ...
