@@ -25,7 +25,8 @@ class NodeFacts:
     """A node. `hostname` is its kubernetes.io/hostname label, which load is placed by.
 
     `ready` None: the node's own word is missing or "Unknown". Sizes are allocatable; None where the
-    API's quantity could not be read.
+    API's quantity could not be read. `images` are those that its kubelet names, each with all names
+    of it; by default the 50 largest only, and 5 names of each.
     """
 
     name: str
@@ -41,6 +42,7 @@ class NodeFacts:
     kubelet_version: str = ""
     kernel_version: str = ""
     os_image: str = ""
+    images: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

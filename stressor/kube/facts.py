@@ -81,6 +81,7 @@ def node_facts(node: Object) -> NodeFacts:
         kubelet_version=info.get("kubeletVersion", ""),
         kernel_version=info.get("kernelVersion", ""),
         os_image=info.get("osImage", ""),
+        images=tuple(tuple(image.get("names") or ()) for image in status.get("images") or []),
     )
 
 
