@@ -24,7 +24,9 @@ from stressor.checks import (
     sshd,
 )
 from stressor.checks.base import Finding, Level, by_host, unknown
-from stressor.cli.clusters import login_for, open_cluster
+from stressor.cli import cluster_asks
+from stressor.cli.cluster_asks import ClusterAsks
+from stressor.cli.clusters import login_for
 from stressor.cli.isolation import ask, possible_load, storage_load
 from stressor.cli.wiring import scrape_of
 from stressor.engine.baseline import Baseline
@@ -49,8 +51,8 @@ OF_CLUSTER = (
     cluster.BYSTANDERS,
     isolation.NAME,
     baseline.NAME,
-    cluster.NODES,
     cluster.API,
+    *cluster_asks.NAMES,
 )
 NAMES = (*OF_HOSTS, *OF_CLUSTER)
 ASKED_BY_RUN = frozenset({baseline.NAME, isolation.NAME})
@@ -90,6 +92,9 @@ def inspect(inspection: Inspection) -> Iterator[tuple[str, tuple[Finding, ...]]]
         asked = [
             pool.submit(ask) for name, ask in _asks(inspection).items() if inspection.wants(name)
         ]
+        if any(map(inspection.wants, cluster_asks.NAMES)):
+            asks = ClusterAsks(inspection.inventory, inspection.plan, inspection.wants)
+            asked.append(pool.submit(asks.findings))
         for host, findings in inspector.inspect(inspection.inventory.hosts):
             yield host.name, findings
         yield "", tuple(_answers(asked))
@@ -146,7 +151,6 @@ def _asks(inspection: Inspection) -> Mapping[str, Ask]:
         cluster.BYSTANDERS: lambda: cluster.judge_bystanders(hosts),
         isolation.NAME: lambda: _storage(inspection),
         baseline.NAME: lambda: _baseline(inspection),
-        cluster.NODES: lambda: _nodes(hosts),
         cluster.API: lambda: cluster.judge_endpoints(_endpoints(hosts)),
     }
 
@@ -197,16 +201,6 @@ def _baseline(inspection: Inspection) -> tuple[Finding, ...]:
     why = "no host of the inventory names its etcd's metrics"
     remedy = "etcd_metrics_url: http://127.0.0.1:2381/metrics"
     return tuple(found) or (unknown(baseline.NAME, "", Level.FAIL, why, remedy),)
-
-
-def _nodes(hosts: Inventory) -> tuple[Finding, ...]:
-    try:
-        nodes = open_cluster(hosts).nodes(deadline_s=API_DEADLINE_S)
-    except (ConfigError, KubeError) as error:
-        remedy = "check stressor_kubeconfig, the context and the server"
-        return (unknown(cluster.NODES, "", Level.FAIL, str(error), remedy),)
-    members = (cluster.Member(n.name, n.addresses, n.control_plane, n.ready) for n in nodes)
-    return cluster.judge_nodes(hosts, tuple(members))
 
 
 def _endpoints(hosts: Inventory) -> tuple[cluster.Endpoint, ...]:
