@@ -44,6 +44,7 @@ def desk(tmp_path: Path) -> Desk:
 
 def test_view_lists_every_key_with_its_value(desk: Desk) -> None:
     desk.project.write_text("inventory: site.yaml\n")
+    desk.user.write_text("inventory: /mine.yaml\n")
     done = desk.stressor("config", "view")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
@@ -83,7 +84,7 @@ def test_show_origin_names_file_and_line_and_what_was_overridden(desk: Desk) -> 
 
 def test_json_carries_what_every_json_does_and_the_same_facts(desk: Desk) -> None:
     desk.project.write_text("inventory: site.yaml\n")
-    done = desk.stressor("--log-file", "a.log", "config", "view", "-o", "json")
+    done = desk.stressor("-v", "--log-file", "a.log", "config", "view", "-o", "json")
     said = json.loads(done.stdout)
     assert list(said)[:4] == ["schema_version", "verdict", "exit_code", "next_command"]
     assert (said["verdict"], said["exit_code"]) == ("pass", 0)
@@ -98,6 +99,7 @@ def test_json_carries_what_every_json_does_and_the_same_facts(desk: Desk) -> Non
         "line": 1,
         "overrides": [],
     }
+    assert [one["value"] for one in keys["log_level"]["overrides"]] == ["warning"]
     assert (keys["log_file"]["value"], keys["log_file"]["layer"]) == ("a.log", "flag")
     assert (keys["image"]["value"], keys["image"]["file"]) == (None, None)
     assert keys["election_timeout"]["value"] == 1.0

@@ -12,7 +12,7 @@ from stressor.journal import Journal
 from stressor.lifeline import journal_path
 from stressor.report.fold import fold
 from tests.cli.child import run
-from tests.report.journals import aborted, clean, journal, killed, loading, raw
+from tests.report.journals import aborted, armed, clean, journal, killed, loading, raw
 
 HEAD = ["schema_version", "verdict", "exit_code", "next_command"]
 
@@ -32,6 +32,12 @@ def test_a_running_run_has_no_exit_code_and_no_verdict_and_can_be_stopped() -> N
     assert (said["elapsed_s"], said["silent_s"], said["steps_planned"]) == (12.0, 0.5, 1)
     assert said["guards"][0]["host"] == "node1"
     assert {"signal", "source", "last", "last_s"} <= said["signals"][0].keys()
+
+
+def test_a_run_that_only_armed_can_be_stopped_too() -> None:
+    said = _said(journal(armed()), 2.0)
+    assert (said["state"], said["next_command"]) == ("running", "stressor abort")
+    assert said["steps"] == []
 
 
 def test_a_killed_run_is_silent_and_must_be_aborted() -> None:
