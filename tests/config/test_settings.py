@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 from stressor.cli import planning
-from stressor.config.layers import ELECTION_TIMEOUT_S, Layer, find_project, permission_flaw
+from stressor.config.layers import (
+    ELECTION_TIMEOUT_S,
+    KEYS,
+    Layer,
+    find_project,
+    permission_flaw,
+)
 from stressor.config.settings import Resolved, Settings, resolve, settings
 from stressor.errors import ConfigError
 from stressor.log import Level
@@ -231,3 +237,14 @@ def test_the_state_folder_comes_from_the_environment_alone(desk: Desk) -> None:
     del desk.env["STRESSOR_STATE"]
     assert str(desk.resolve({"XDG_STATE_HOME": "/x"}).state_origin) == "$XDG_STATE_HOME"
     assert str(desk.resolve({"XDG_STATE_HOME": "x"}).state_origin) == "default"
+
+
+def test_the_docs_table_has_every_key_with_its_option_and_variable() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text()
+    rows = [line.split("|")[1:] for line in text.splitlines() if line.startswith("| `")]
+    told = {row[0].strip().strip("`"): row for row in rows if len(row) > 5}
+    assert set(told) == {key.name for key in KEYS}
+    for key in KEYS:
+        _, option, variable, *_ = told[key.name]
+        assert variable.strip() == f"`{key.variable}`"
+        assert key.flag.split(",")[0] in option
