@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from stressor.cli import isolation, wiring
+from stressor.cli import isolation, logs, wiring
 from stressor.cli.clusters import kubeconfig_for
 from stressor.cli.inspection import (
     ASKED_BY_RUN,
@@ -20,6 +20,7 @@ from stressor.cli.inspection import (
 from stressor.cli.plan_source import Asked, open_source, refuse_late, refuse_moved_cluster
 from stressor.cli.planning import ELECTION_TIMEOUT_S, make_plan, storage_kinds
 from stressor.config.login import login_of
+from stressor.config.settings import resolve
 from stressor.core import placement
 from stressor.engine.abort_script import publish
 from stressor.engine.lock import refuse_held_hosts
@@ -104,8 +105,10 @@ def run(
     plan = replace(plan, accepted=kept)
     _announce(plan)
     api = wiring.Api(kube, login, os.pathsep.join(kubeconfig.paths), kubeconfig.context.name)
-    request = wiring.Request(plan, hosts, api, names, slow_s, reason, debug_hang_after)
-    code = wiring.execute(request)
+    with logs.start(resolve(os.environ, flags=logs.given()), narrated=True) as log:
+        code = wiring.execute(
+            wiring.Request(plan, hosts, api, names, slow_s, reason, debug_hang_after, log)
+        )
     _say(f"report      stressor report {plan.run}")
     _say(f"exit {code}")
     sys.exit(code)
