@@ -25,8 +25,7 @@ class NodeFacts:
     """A node. `hostname` is its kubernetes.io/hostname label, which load is placed by.
 
     `ready` None: the node's own word is missing or "Unknown". Sizes are allocatable; None where the
-    API's quantity could not be read. `images` are those that its kubelet names, each with all names
-    of it; by default the 50 largest only, and 5 names of each.
+    API's quantity could not be read.
     """
 
     name: str
@@ -42,7 +41,6 @@ class NodeFacts:
     kubelet_version: str = ""
     kernel_version: str = ""
     os_image: str = ""
-    images: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,28 +118,6 @@ class Lease:
     expires_unix_s: float
     uid: str
     version: str
-
-
-@dataclass(frozen=True, slots=True)
-class AccessQuestion:
-    """One access that somebody may have. `group` is empty for the core API. `namespace` empty: in
-    all of them, or for what is in none. `name` empty: any object."""
-
-    verb: str
-    resource: str
-    group: str = ""
-    subresource: str = ""
-    namespace: str = ""
-    name: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """The API's answer to a question. `allowed` None: it could not say, and `reason` says why."""
-
-    question: AccessQuestion
-    allowed: bool | None
-    reason: str = ""
 
 
 class Kube(Protocol):
@@ -224,12 +200,4 @@ class Kube(Protocol):
 
     def release_lease(self, lease: Lease, *, deadline_s: float) -> None:
         """Give the lock back. Another's lock, or none, is left alone without complaint."""
-        ...
-
-    def may(self, questions: Sequence[AccessQuestion], *, deadline_s: float) -> tuple[Access, ...]:
-        """What the API allows this login, by its own authorizer; in the order of `questions`.
-
-        Never raises KubeError: what is not answered within the deadline, which all share, or was
-        refused, has no answer.
-        """
         ...

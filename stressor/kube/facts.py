@@ -11,15 +11,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from stressor.kube.base import (
-    Access,
-    AccessQuestion,
-    JobFacts,
-    Lease,
-    Leftover,
-    NodeFacts,
-    PodFacts,
-)
+from stressor.kube.base import JobFacts, Lease, Leftover, NodeFacts, PodFacts
 from stressor.workloads.job import (
     ABORT_ANNOTATION,
     CONTAINER,
@@ -81,7 +73,6 @@ def node_facts(node: Object) -> NodeFacts:
         kubelet_version=info.get("kubeletVersion", ""),
         kernel_version=info.get("kernelVersion", ""),
         os_image=info.get("osImage", ""),
-        images=tuple(tuple(image.get("names") or ()) for image in status.get("images") or []),
     )
 
 
@@ -165,28 +156,6 @@ def lease(thing: Object) -> Lease:
         uid=meta.get("uid", ""),
         version=meta.get("resourceVersion", ""),
     )
-
-
-def access_review(question: AccessQuestion) -> dict[str, object]:
-    """The SelfSubjectAccessReview that asks `question`."""
-    fields = ("verb", "group", "resource", "subresource", "namespace", "name")
-    return {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": {name: getattr(question, name) for name in fields}},
-    }
-
-
-def access(question: AccessQuestion, review: Object) -> Access:
-    """The answer in a review. Not allowed, with an error of the authorizer, is no answer: the
-    request itself would end in an error, too, but another time it may not."""
-    status = review.get("status") or {}
-    error, reason = status.get("evaluationError"), str(status.get("reason") or "")
-    if status.get("allowed") is True:
-        return Access(question, True, reason)
-    if status.get("allowed") is False and (status.get("denied") is True or not error):
-        return Access(question, False, reason)
-    return Access(question, None, str(error or "the review has no answer"))
 
 
 def _unix_s(text: object) -> float | None:

@@ -5,14 +5,13 @@ that took another's name meanwhile.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from stressor.errors import KubeError, LockHeld
 from stressor.kube import facts
-from stressor.kube.asking import Budget
 from stressor.kube.base import (
     Deletion,
     JobFacts,
@@ -22,20 +21,47 @@ from stressor.kube.base import (
     NodeFacts,
     PodFacts,
 )
-from stressor.kube.survey import Survey
-from stressor.kube.transport import Request, Response, document, refuse_errors
+from stressor.kube.transport import Request, Response, Transport, document, refuse_errors
 from stressor.workloads.job import LEASE_NAME, RUN_LABEL, checked_run, lease_manifest
 
+PAGE_SIZE = 500
+POLL_S = 0.2
 LOCK_NAMESPACE = "kube-system"
 
 _NAMESPACES, _PODS, _JOBS = "/api/v1/namespaces", "/api/v1/pods", "/apis/batch/v1/jobs"
 _LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{LOCK_NAMESPACE}/leases"
 _LEASE = f"{_LEASES}/{LEASE_NAME}"
-_CONFLICT, _NOT_FOUND = 409, 404
+_GONE, _CONFLICT, _NOT_FOUND = 410, 409, 404
 
 
-class ApiKube(Survey):
+class Budget:
+    """A verb's deadline, shared by all the requests that it takes."""
+
+    def __init__(self, what: str, deadline_s: float) -> None:
+        self.what = what
+        self.deadline_s = deadline_s
+        self._end_s = time.monotonic() + deadline_s
+
+    def left_s(self) -> float:
+        """The seconds that are left. Raises KubeError when there are none."""
+        left_s = self._end_s - time.monotonic()
+        if left_s <= 0:
+            raise KubeError(f"{self.what}: not done within {self.deadline_s:g} s")
+        return left_s
+
+    def pause(self) -> bool:
+        """Wait a moment before asking again; False when the deadline comes first."""
+        if self._end_s - time.monotonic() <= POLL_S:
+            return False
+        time.sleep(POLL_S)
+        return True
+
+
+class ApiKube:
     """`Kube` over any transport: the client's for real clusters, memory for tests."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
 
     def cluster_uid(self, *, deadline_s: float) -> str:
         budget = Budget("read namespace kube-system", deadline_s)
@@ -162,6 +188,29 @@ class ApiKube(Survey):
             # Taken over or removed between read and delete: it is no longer ours to give back.
             if error.status not in (_CONFLICT, _NOT_FOUND):
                 raise
+
+    def _read(self, request: Request, budget: Budget) -> dict[str, Any]:
+        response = self._transport.send(request, deadline_s=budget.left_s())
+        return document(request, response, deadline_s=budget.deadline_s)
+
+    def _list(self, path: str, selector: str, budget: Budget) -> list[dict[str, Any]]:
+        """All items, page by page; started again once when the server forgot the first page."""
+        try:
+            return list(self._pages(path, selector, budget))
+        except KubeRefused as error:
+            if error.status != _GONE:
+                raise
+        return list(self._pages(path, selector, budget))
+
+    def _pages(self, path: str, selector: str, budget: Budget) -> Iterator[dict[str, Any]]:
+        query = {"limit": str(PAGE_SIZE)} | ({"labelSelector": selector} if selector else {})
+        while True:
+            page = self._read(Request("GET", path, query), budget)
+            yield from page.get("items") or []
+            following = facts.metadata(page).get("continue")
+            if not following:
+                return
+            query = {**query, "continue": following}
 
     def _of_run(self, path: str, run: str, budget: Budget) -> list[dict[str, Any]]:
         return self._list(path, f"{RUN_LABEL}={checked_run(run)}", budget)

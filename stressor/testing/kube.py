@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from stressor.errors import KubeError
-from stressor.kube.survey import ACCESS_REVIEWS
 from stressor.kube.transport import Request, Response
 from stressor.kube.verbs import ApiKube
 
@@ -49,7 +48,6 @@ class MemoryApi:
         self.objects: dict[str, Object] = {}
         self.logs: dict[tuple[str, str], bytes] = {}
         self.kept: set[str] = set()
-        self._forbidden: dict[tuple[str, str], Object] = {}
         self._faults: list[Fault] = []
         self._lock = threading.RLock()
         self._versions = itertools.count(1)
@@ -81,13 +79,6 @@ class MemoryApi:
             },
         }
         self._add("/api/v1/nodes", node)
-
-    def forbid(self, verb: str, resource: str, **status: object) -> None:
-        """Let access reviews of `verb` on `resource` answer no, or with `status` where given.
-
-        `resource` is written as in a role: `pods/log`. The requests themselves are not refused.
-        """
-        self._forbidden[verb, resource] = status or {"allowed": False}
 
     def finish(self, job_name: str, *, exit_code: int, log: str = "", reason: str = "") -> None:
         """End the load container of a Job's pod, and the Job with it."""
@@ -162,16 +153,8 @@ class MemoryApi:
         following = {"continue": str(end)} if end < len(found) else {}
         return 200, {"kind": "List", "metadata": following, "items": found[start:end]}
 
-    def _reviewed(self, review: Object) -> tuple[int, Object]:
-        asked = review["spec"]["resourceAttributes"]
-        resource = "/".join(filter(None, (asked["resource"], asked["subresource"])))
-        status = self._forbidden.get((asked["verb"], resource), {"allowed": True})
-        return 201, {**review, "status": status}
-
     def _post(self, request: Request) -> tuple[int, Object]:
         body: Object = json.loads(json.dumps(request.body))
-        if request.path == ACCESS_REVIEWS:
-            return self._reviewed(body)
         if f"{request.path}/{body['metadata']['name']}" in self.objects:
             return 409, _status(409, "already exists")
         namespace = body["metadata"].get("namespace")

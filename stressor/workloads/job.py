@@ -25,7 +25,6 @@ SCRATCH_MOUNT = "/scratch"
 CONTAINER = "load"
 LEASE_NAME = "stressor"
 NOBODY = 65534
-PULL_POLICY = "IfNotPresent"
 
 _RUN = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
 _GRACE_S = 2
@@ -205,7 +204,7 @@ def _container(
     return {
         "name": CONTAINER,
         "image": image,
-        "imagePullPolicy": PULL_POLICY,
+        "imagePullPolicy": "IfNotPresent",
         "command": [ENTRY_POINT, *argv],
         "env": [{"name": name, "value": value} for name, value in environment.items()],
         "resources": _resources(needs),

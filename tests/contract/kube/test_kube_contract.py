@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import pytest
 
 from stressor.errors import LockHeld
-from stressor.kube.base import AccessQuestion, Kube, KubeRefused, Lease
+from stressor.kube.base import Kube, KubeRefused, Lease
 from stressor.model import Step
 from stressor.workloads.job import job_manifest, job_name, namespace_manifests
 from stressor.workloads.needs import Needs
@@ -225,12 +225,3 @@ def test_of_many_that_race_for_the_lock_one_wins(cluster: Cluster) -> None:
     (winner,) = won
     assert cluster.kube.read_lease(deadline_s=BUDGET_S) == winner
     cluster.kube.release_lease(winner, deadline_s=BUDGET_S)
-
-
-def test_the_api_says_what_this_login_may(cluster: Cluster) -> None:
-    questions = (
-        AccessQuestion("list", "nodes"),
-        AccessQuestion("create", "jobs", "batch", "", "x"),
-    )
-    found = cluster.kube.may(questions, deadline_s=BUDGET_S)
-    assert [(one.question, one.allowed) for one in found] == [(q, True) for q in questions]
