@@ -8,7 +8,13 @@ import pytest
 from stressor.errors import KubeError
 from stressor.kube.base import AccessQuestion, KubeRefused, NodeRequests, RunNamespace
 from stressor.kube.client import connect
-from stressor.kube.survey_facts import limit_range, node_requests, quota, selects
+from stressor.kube.survey_facts import (
+    limit_range,
+    node_requests,
+    quota,
+    run_namespace,
+    selects,
+)
 from stressor.kube.transport import Request
 from stressor.testing.kube import FakeKube, Fault, MemoryApi
 from stressor.workloads.job import namespace_manifests
@@ -273,6 +279,26 @@ def test_a_terminating_namespace_says_what_keeps_it(kube: FakeKube, api: MemoryA
             conditions=("1 pod left",),
         ),
     )
+
+
+@pytest.mark.parametrize(
+    ("status", "suspend", "live"),
+    [
+        ({"active": 1}, False, 1),
+        ({}, False, 1),
+        ({"active": 1}, True, 1),
+        ({"active": 0, "conditions": [{"type": "Suspended", "status": "True"}]}, True, 0),
+        ({"conditions": [{"type": "Complete", "status": "True"}]}, False, 0),
+        ({"conditions": [{"type": "Failed", "status": "True"}]}, False, 0),
+    ],
+)
+def test_a_job_lives_until_it_ended_or_is_suspended_without_pods(
+    status: dict[str, Any], *, suspend: bool, live: int
+) -> None:
+    job = {"metadata": {"namespace": "n"}, "spec": {"suspend": suspend}, "status": status}
+    elsewhere = {"metadata": {"namespace": "m"}, "status": {"active": 1}}
+    space = {"metadata": {"name": "n", "labels": {LABEL: "r1"}}}
+    assert run_namespace(space, [job, elsewhere]).live_jobs == live
 
 
 def pod(*containers: object, **spec: object) -> dict[str, Any]:
