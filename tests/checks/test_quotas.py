@@ -151,7 +151,7 @@ def test_a_quota_that_stands_everywhere_is_a_warning() -> None:
     (found,) = with_quota(*others)
     assert found.level is Level.WARN
     assert "in 3 namespaces, perhaps soon in the run's: pods: the plan asks for 3" in found.text
-    roomy = [replace(one, hard={"pods": 9.0}) for one in others]
+    roomy = [replace(one, hard={"pods": 3.0}) for one in others]
     # Their own use is not the new namespace's.
     assert with_quota(*roomy)[0].level is Level.PASS
 
