@@ -14,7 +14,7 @@ from stressor.model import Host
 NAME = "failure-domain"
 _KEEPS_OUT = ("NoSchedule", "NoExecute")
 _TAINT = "node-role.kubernetes.io/control-plane:NoSchedule"
-_SAY = "hypervisor: NAME for each of them in the inventory; bare metal: its own name"
+_SAY = "stressor_hypervisor: NAME for each of them in the inventory; bare metal: its own name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def _heavy(carried: Counter[str], total: int) -> Iterator[Finding]:
             continue
         part = f"all {total}" if count == total else f"{count} of {total}"
         text = f"{part} control-plane nodes are on {hypervisor}: without it, no quorum"
-        remedy = f"move nodes off {hypervisor}, then hypervisor: NAME in the inventory"
+        remedy = f"move nodes off {hypervisor}, then stressor_hypervisor: NAME"
         yield Finding(NAME, "", Level.WARN, text, remedy)
 
 

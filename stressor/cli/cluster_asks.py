@@ -5,25 +5,38 @@ that one silent API makes one line and not ten; where it is another cluster than
 nothing else matters.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from stressor.checks import access_path, cluster, failure_domain, images, pin, rbac
+from stressor.checks import (
+    access_path,
+    admission,
+    cluster,
+    failure_domain,
+    images,
+    leftover_runs,
+    pin,
+    quotas,
+    rbac,
+    storage_class,
+)
 from stressor.checks.base import Finding, Level, unknown
+from stressor.cli import demand
 from stressor.cli.clusters import login_for
 from stressor.core.nodes import is_node
 from stressor.errors import ConfigError, KubeError
-from stressor.kube.base import AccessQuestion, Kube, KubeRefused, NodeFacts
+from stressor.kube.base import AccessQuestion, DryRun, Kube, KubeRefused, NodeFacts
 from stressor.kube.client import connect
-from stressor.model import Inventory, Plan
-from stressor.workloads.job import PULL_POLICY
+from stressor.model import Inventory, Plan, Role
+from stressor.workloads.job import IMAGE_PULL_POLICY
 
 API_DEADLINE_S = 5.0
-AT_ONCE = 8
-NAMESPACE = "stressor-preflight"
-"""Stands for a run's namespace, whose name nobody knows before the run."""
+AT_ONCE = 12
+STAND_IN = "default"
+"""Where Jobs are tried: their own namespace does not exist before the run."""
+OPENSHIFT_QUOTAS = "quota.openshift.io"
 NAMES = (
     access_path.NAME,
     pin.NAME,
@@ -31,8 +44,13 @@ NAMES = (
     rbac.NAME,
     failure_domain.NAME,
     images.NAME,
+    leftover_runs.NAME,
+    storage_class.NAME,
+    quotas.NAME,
+    admission.NAME,
 )
 _REMEDY = "check stressor_kubeconfig, the context and the server"
+_ENFORCED = "pod-security.kubernetes.io/enforce"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +77,7 @@ class ClusterAsks:
             uid = kube.cluster_uid(deadline_s=API_DEADLINE_S)
         except KubeError as error:
             return (_no_answer(error), *self._unasked())
-        pinned = pin.judge(self.inventory.cluster_uid, uid)
+        pinned = pin.judge(uid, self.inventory.cluster_uid)
         if pinned[0].level is Level.FAIL:
             return (*pinned, *self._unasked())
         return (*(pinned if self.wants(pin.NAME) else ()), *self._rest(kube))
@@ -78,6 +96,10 @@ class ClusterAsks:
             rbac.NAME: self._access,
             failure_domain.NAME: self._domains,
             images.NAME: self._images,
+            leftover_runs.NAME: self._leftovers,
+            storage_class.NAME: self._classes,
+            quotas.NAME: self._quotas,
+            admission.NAME: self._admission,
         }
         wanted = [name for name in asks if self.wants(name)]
         with ThreadPoolExecutor(max_workers=AT_ONCE, thread_name_prefix="api") as pool:
@@ -90,37 +112,118 @@ class ClusterAsks:
         return cluster.judge_nodes(self.inventory, tuple(members))
 
     def _access(self, kube: Kube) -> tuple[Finding, ...]:
-        namespace = NAMESPACE if self.plan is None else self.plan.namespace
-        wanted = (*rbac.needed(namespace), *rbac.looked_at())
+        plan = self.plan
+        wanted = rbac.needed(
+            "" if plan is None else plan.namespace,
+            storage_class=plan is not None and bool(demand.storage_classes(plan)),
+            cluster_quotas=OPENSHIFT_QUOTAS in kube.api_groups(deadline_s=API_DEADLINE_S),
+        )
         answers = kube.may(tuple(map(_question, wanted)), deadline_s=API_DEADLINE_S)
         return rbac.judge(
             tuple(
-                rbac.Grant(permission, answer.allowed, answer.reason)
-                for permission, answer in zip(wanted, answers, strict=True)
+                rbac.Answered(need, answer.allowed, answer.reason)
+                for need, answer in zip(wanted, answers, strict=True)
             )
         )
 
     def _domains(self, kube: Kube) -> tuple[Finding, ...]:
         nodes = tuple(
-            failure_domain.ControlPlaneNode(node.name, node.taints, node.unschedulable)
+            failure_domain.Node(node.name, node.taints, node.unschedulable)
             for node in kube.nodes(deadline_s=API_DEADLINE_S)
             if node.control_plane
         )
-        return failure_domain.judge(self.inventory, nodes)
+        return failure_domain.judge(self.inventory.with_role(Role.CONTROL_PLANE), nodes)
 
     def _images(self, kube: Kube) -> tuple[Finding, ...]:
         image = self.inventory.load_image if self.plan is None else self.plan.image
         if image is None:
-            text = "no load image is named yet"
-            return (Finding(images.NAME, "", Level.SKIP, text),)
-        nodes = self._load_nodes(kube.nodes(deadline_s=API_DEADLINE_S))
-        listed = tuple(images.NodeImages(host, n.name, n.images) for host, n in nodes)
-        return images.judge(image, PULL_POLICY, listed)
+            return (Finding(images.NAME, "", Level.SKIP, "no load image is named yet"),)
+        hosts = {node.name: host for host, node in self._load_nodes(kube)}
+        listed = tuple(
+            images.NodeImages(hosts[one.node], one.node, one.names, one.listed)
+            for one in kube.node_images(deadline_s=API_DEADLINE_S)
+            if one.node in hosts
+        )
+        return images.judge(image, IMAGE_PULL_POLICY, listed)
 
-    def _load_nodes(self, nodes: Sequence[NodeFacts]) -> tuple[tuple[str, NodeFacts], ...]:
+    def _leftovers(self, kube: Kube) -> tuple[Finding, ...]:
+        return leftover_runs.judge(
+            tuple(
+                leftover_runs.Left(
+                    one.name,
+                    one.run,
+                    one.live_jobs,
+                    one.terminating_since,
+                    one.finalizers,
+                    one.conditions,
+                )
+                for one in kube.run_namespaces(deadline_s=API_DEADLINE_S)
+            )
+        )
+
+    def _classes(self, kube: Kube) -> tuple[Finding, ...]:
+        wanted = () if self.plan is None else demand.storage_classes(self.plan)
+        if not wanted:
+            return storage_class.judge((), None)
+        classes = tuple(
+            storage_class.StorageClass(
+                one.name, one.provisioner, one.binding, one.reclaim, one.default
+            )
+            for one in kube.storage_classes(deadline_s=API_DEADLINE_S)
+        )
+        return storage_class.judge(wanted, classes)
+
+    def _quotas(self, kube: Kube) -> tuple[Finding, ...]:
+        """Quotas, limit ranges, and the room that the nodes have left."""
+        if self.plan is None:
+            return quotas.judge((), (), (), own="")
+        steps = demand.steps_of(self.plan)
+        labels = _labels(demand.manifests(self.plan, STAND_IN)[0])
+        found = (
+            *kube.quotas(deadline_s=API_DEADLINE_S),
+            *kube.cluster_quotas(labels, deadline_s=API_DEADLINE_S),
+        )
+        ranges = tuple(
+            quotas.LimitRange(
+                one.namespace,
+                one.name,
+                tuple(quotas.Limit(i.kind, i.most, i.least, i.most_ratio) for i in one.limits),
+            )
+            for one in kube.limit_ranges(deadline_s=API_DEADLINE_S)
+        )
+        limits = tuple(quotas.Quota(q.namespace, q.name, q.hard, q.used, q.scopes) for q in found)
+        judged = quotas.judge(steps, limits, ranges, own=self.plan.namespace)
+        return (*judged, *quotas.judge_room(steps, self._rooms(kube)))
+
+    def _rooms(self, kube: Kube) -> tuple[quotas.Room, ...]:
+        asked = {one.node: one for one in kube.node_requests(deadline_s=API_DEADLINE_S)}
+        return tuple(
+            quotas.Room(
+                host,
+                node.name,
+                node.cpu_cores,
+                node.memory_bytes,
+                # A node without any unfinished pod is not named: nothing is asked of it.
+                asked[node.name].cpu_cores if node.name in asked else 0.0,
+                asked[node.name].memory_bytes if node.name in asked else 0.0,
+            )
+            for host, node in self._load_nodes(kube)
+        )
+
+    def _admission(self, kube: Kube) -> tuple[Finding, ...]:
+        """The run's namespace and a Job of each step, tried without being made."""
+        if self.plan is None:
+            text = "no plan: nothing is tried"
+            return (Finding(admission.NAME, "", Level.SKIP, text),)
+        tried = demand.manifests(self.plan, STAND_IN)
+        answers = kube.dry_run(tried, deadline_s=API_DEADLINE_S)
+        return admission.judge(_labels(tried[0])[_ENFORCED], tuple(map(_trial, answers)))
+
+    def _load_nodes(self, kube: Kube) -> tuple[tuple[str, NodeFacts], ...]:
         """The nodes that are to carry load, by inventory name; without a plan, all that may."""
         steps = () if self.plan is None else self.plan.steps
         wanted = {name for step in steps for name in step.nodes}
+        nodes = kube.nodes(deadline_s=API_DEADLINE_S)
         return tuple(
             (host.name, node)
             for host in self.inventory.hosts
@@ -145,13 +248,32 @@ def _guarded(
         return (unknown(name, "", Level.FAIL, str(error), _REMEDY),)
 
 
-def _question(wanted: rbac.Permission) -> AccessQuestion:
-    resource, _, subresource = wanted.resource.partition("/")
+def _question(wanted: rbac.Need) -> AccessQuestion:
     return AccessQuestion(
         verb=wanted.verb,
-        resource=resource,
+        resource=wanted.resource,
         group=wanted.group,
-        subresource=subresource,
+        subresource=wanted.subresource,
         namespace=wanted.namespace,
         name=wanted.name,
+    )
+
+
+def _labels(manifest: Mapping[str, object]) -> Mapping[str, str]:
+    metadata = manifest["metadata"]
+    assert isinstance(metadata, Mapping)
+    labels: Mapping[str, str] = metadata["labels"]
+    return labels
+
+
+def _trial(answer: DryRun) -> admission.Trial:
+    return admission.Trial(
+        kind=answer.kind,
+        namespace=answer.namespace,
+        name=answer.name,
+        accepted=answer.accepted,
+        message=answer.message,
+        warnings=answer.warnings,
+        security_level=answer.labels.get(_ENFORCED),
+        stand_in=answer.namespace == STAND_IN,
     )
