@@ -113,6 +113,13 @@ def judge(
     return found or (Finding(NAME, "", Level.PASS, text),)
 
 
+def unread(why: str) -> tuple[Finding, ...]:
+    """The finding where quotas or limit ranges could not be listed. WARN, as `rbac` has it of a
+    login without that right: a pod that a quota refuses does not start, and harms nobody."""
+    why = f"quotas and limit ranges: {why}"
+    return (unknown(NAME, "", Level.WARN, why, "kubectl auth can-i list resourcequotas -A"),)
+
+
 def _of_quotas(steps: Sequence[StepDemand], quotas: Sequence[Quota], own: str) -> Iterator[Finding]:
     demand = _demand(steps)
     alike: dict[object, list[Quota]] = defaultdict(list)

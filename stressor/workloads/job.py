@@ -12,13 +12,15 @@ import re
 from collections.abc import Mapping, Sequence
 
 from stressor.model import Step
-from stressor.workloads.needs import Needs
+from stressor.workloads.needs import MIB, Needs
 
 RUN_LABEL = "stressor.dev/run"
 STEP_LABEL = "stressor.dev/step"
 PHASE_ANNOTATION = "stressor.dev/phase"
 NODE_ANNOTATION = "stressor.dev/node"
 ABORT_ANNOTATION = "stressor.dev/abort-command"
+ENFORCE_LABEL = "pod-security.kubernetes.io/enforce"
+WARN_LABEL = "pod-security.kubernetes.io/warn"
 ENTRY_POINT = "/usr/local/bin/stressor-entry"
 MARK_MOUNT = "/stressor"
 SCRATCH_MOUNT = "/scratch"
@@ -116,8 +118,8 @@ def namespace_manifests(
     Pods live under the restricted security level; a phase that names a `host_path` needs
     privileged, because no lower level allows hostPath volumes.
     """
-    level = "privileged" if host_path else "restricted"
-    security = {f"pod-security.kubernetes.io/{mode}": level for mode in ("enforce", "warn")}
+    level = security_level(host_path=host_path)
+    security = dict.fromkeys((ENFORCE_LABEL, WARN_LABEL), level)
     hard = {"pods": str(jobs), "count/jobs.batch": str(jobs), "services": "0"}
     return (
         {
@@ -132,6 +134,17 @@ def namespace_manifests(
             "spec": {"hard": hard | dict.fromkeys(_RESTARTING, "0")},
         },
     )
+
+
+def security_level(*, host_path: bool) -> str:
+    """The pod security level that a run's namespace enforces."""
+    return "privileged" if host_path else "restricted"
+
+
+def ephemeral_limit_bytes(needs: Needs) -> int:
+    """The most that a load container may keep on its node's own disk: its volume, and room for logs
+    and its own files beside it."""
+    return needs.scratch_bytes + 64 * MIB
 
 
 def lease_manifest(
@@ -244,8 +257,6 @@ def _container(
 
 
 def _resources(needs: Needs) -> Manifest:
-    # Room for logs and the container's own files beside the volume.
-    storage = str(needs.scratch_bytes + 64 * 1024 * 1024)
     return {
         "requests": {
             "cpu": f"{math.ceil(needs.cpu_request_cores * 1000)}m",
@@ -254,6 +265,6 @@ def _resources(needs: Needs) -> Manifest:
         "limits": {
             "cpu": f"{math.ceil(needs.cpu_limit_cores * 1000)}m",
             "memory": str(needs.memory_limit_bytes),
-            "ephemeral-storage": storage,
+            "ephemeral-storage": str(ephemeral_limit_bytes(needs)),
         },
     }

@@ -113,6 +113,13 @@ def test_a_hypervisor_that_takes_the_quorum_along_is_named(
     assert words in found.text
 
 
+def test_the_remedy_is_the_line_of_the_inventory() -> None:
+    (found,) = failure_domain.judge_hypervisors(on(None, "b", "b"))
+    assert "b" in found.text
+    (found,) = failure_domain.judge_hypervisors(on("a", "b", None))
+    assert found.remedy.startswith("stressor_hypervisor: NAME")
+
+
 CLOSED = Node("cp-1", ("node-role.kubernetes.io/control-plane:NoSchedule",), unschedulable=False)
 
 

@@ -15,6 +15,7 @@ from stressor.checks.quotas import (
     StepDemand,
     judge,
     judge_room,
+    unread,
 )
 
 GIB = 1 << 30
@@ -58,6 +59,12 @@ def test_nothing_in_the_way_passes() -> None:
 def test_without_a_plan_nothing_is_asked() -> None:
     (found,) = judge((), (cluster_quota(pods=(0, 0)),), (), own="")
     assert found.level is Level.SKIP
+
+
+def test_i4_quotas_that_nobody_may_list_are_unknown() -> None:
+    (found,) = unread("403 forbidden")
+    assert (found.level, found.unknown) == (Level.WARN, True)
+    assert "403 forbidden" in found.text
 
 
 def test_a_quota_with_too_little_left_is_a_failure() -> None:

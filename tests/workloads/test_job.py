@@ -11,6 +11,7 @@ from stressor.model import Step
 from stressor.workloads import WORKLOADS, workload
 from stressor.workloads.job import (
     Manifest,
+    ephemeral_limit_bytes,
     job_manifest,
     job_name,
     lease_manifest,
@@ -107,6 +108,13 @@ def test_requests_and_limits_are_set() -> None:
     assert resources["limits"]["cpu"] == "2500m"
     assert resources["limits"]["memory"] == "1000"
     assert set(resources["requests"]) == {"cpu", "memory"}
+
+
+def test_what_may_stay_on_the_node_is_bounded_by_more_than_the_volume() -> None:
+    needs = Needs(scratch_bytes=1 << 30)
+    bound = ephemeral_limit_bytes(needs)
+    assert container(built(needs=needs))["resources"]["limits"]["ephemeral-storage"] == str(bound)
+    assert needs.scratch_bytes < bound < 2 * needs.scratch_bytes
 
 
 def test_a_host_path_must_exist() -> None:
