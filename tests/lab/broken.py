@@ -289,6 +289,48 @@ def namespace_terminating(site: Site) -> None:
     site.kubectl("delete", "namespace", name, "--wait=false")
 
 
+PHASES = """\
+suite: volumes
+phases:
+  - name: disk
+    kind: disk
+    placement: {nodes: [node1]}
+    hold: 10s
+    deadline: 60s
+    params: {PARAMS}
+"""
+
+
+def phases(site: Site, params: str) -> None:
+    """Ask preflight about this load, too."""
+    path = site.folder / "phases.yaml"
+    path.write_text(PHASES.replace("PARAMS", params))
+    site.words = (str(path),)
+
+
+def no_storage_class(site: Site) -> None:
+    phases(site, "storage_class: fast")
+
+
+def quota(site: Site) -> None:
+    """What an operator of tenants does: the same small quota in every namespace."""
+    phases(site, "size: 16MiB")
+    for at in range(3):
+        name = f"stressor-test-tenant{at}"
+        hard = {"limits.cpu": "10m"}
+        limit = {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": {"name": "tenant", "namespace": name},
+            "spec": {"hard": hard},
+        }
+        site.undo.callback(
+            site.kubectl, "delete", "--ignore-not-found", "--wait=false", "namespace", name
+        )
+        site.kubectl("create", "namespace", name)
+        site.kubectl("apply", "-f", "-", stdin=json.dumps(limit))
+
+
 def apiserver_down(site: Site) -> None:
     site.undo.callback(site.bed.stressor, "lab", "up")
     site.undo.callback(site.bed.stressor, "lab", "heal")

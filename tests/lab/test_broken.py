@@ -79,11 +79,18 @@ CASES = {
         broken.one_verb_short, "rbac", "", "fail", "may not delete jobs.batch", "can-i delete jobs"
     ),
     "API through a proxy path": Wanted(
-        broken.proxy_path, "access-path", "", "warn", "management server", "https://NODE:6443"
+        broken.proxy_path, "access-path", "", "warn", "management proxy", "stressor_context"
     ),
     "expired token": Wanted(broken.token_expired, "pin", "", "fail", "401", "log in again"),
     "image missing on one node": Wanted(
-        broken.image_missing, "image", "node3", "warn", "not on node node3", "crictl pull"
+        broken.image_missing, "images", "node3", "fail", "is not there", "import it on the node"
+    ),
+    "namespace terminating": Wanted(
+        broken.namespace_terminating, "leftover-runs", "", "warn", "Terminating", "cleanup --run"
+    ),
+    "quota": Wanted(broken.quota, "quotas", "", "warn", "limits.cpu", "describe quota"),
+    "no StorageClass": Wanted(
+        broken.no_storage_class, "storage-class", "", "fail", "no StorageClass fast", "there are:"
     ),
     "leftovers of a killed run": Wanted(
         broken.killed_run, "leftovers", FAULTY, "warn", "lost its guard", "stressor abort --run"
