@@ -30,12 +30,14 @@ from stressor.errors import ConfigError, KubeError
 from stressor.kube.base import AccessQuestion, DryRun, Kube, KubeRefused, NodeFacts
 from stressor.kube.client import connect
 from stressor.model import Inventory, Plan, Role
-from stressor.workloads.job import IMAGE_PULL_POLICY
+from stressor.workloads.job import ENFORCE_LABEL, IMAGE_PULL_POLICY
 
 API_DEADLINE_S = 5.0
 AT_ONCE = 12
 STAND_IN = "default"
 """Where Jobs are tried: their own namespace does not exist before the run."""
+ROOM = f"{quotas.NAME}: room"
+"""Another question of the same check: it has its answer also where quotas may not be listed."""
 OPENSHIFT_QUOTAS = "quota.openshift.io"
 NAMES = (
     access_path.NAME,
@@ -50,7 +52,6 @@ NAMES = (
     admission.NAME,
 )
 _REMEDY = "check stressor_kubeconfig, the context and the server"
-_ENFORCED = "pod-security.kubernetes.io/enforce"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +100,10 @@ class ClusterAsks:
             leftover_runs.NAME: self._leftovers,
             storage_class.NAME: self._classes,
             quotas.NAME: self._quotas,
+            ROOM: self._room,
             admission.NAME: self._admission,
         }
-        wanted = [name for name in asks if self.wants(name)]
+        wanted = [name for name in asks if self.wants(quotas.NAME if name == ROOM else name)]
         with ThreadPoolExecutor(max_workers=AT_ONCE, thread_name_prefix="api") as pool:
             found = pool.map(lambda name: _guarded(name, asks[name], kube), wanted)
             return tuple(finding for findings in found for finding in findings)
@@ -174,11 +176,16 @@ class ClusterAsks:
         return storage_class.judge(wanted, classes)
 
     def _quotas(self, kube: Kube) -> tuple[Finding, ...]:
-        """Quotas, limit ranges, and the room that the nodes have left."""
+        """Quotas and limit ranges. A login that may not list them is told so, and may run load."""
         if self.plan is None:
             return quotas.judge((), (), (), own="")
-        steps = demand.steps_of(self.plan)
-        labels = _labels(demand.manifests(self.plan, STAND_IN)[0])
+        try:
+            return self._quotas_of(self.plan, kube)
+        except KubeRefused as error:
+            return quotas.unread(str(error))
+
+    def _quotas_of(self, plan: Plan, kube: Kube) -> tuple[Finding, ...]:
+        labels = _labels(demand.manifests(plan, STAND_IN)[0])
         found = (
             *kube.quotas(deadline_s=API_DEADLINE_S),
             *kube.cluster_quotas(labels, deadline_s=API_DEADLINE_S),
@@ -192,8 +199,13 @@ class ClusterAsks:
             for one in kube.limit_ranges(deadline_s=API_DEADLINE_S)
         )
         limits = tuple(quotas.Quota(q.namespace, q.name, q.hard, q.used, q.scopes) for q in found)
-        judged = quotas.judge(steps, limits, ranges, own=self.plan.namespace)
-        return (*judged, *quotas.judge_room(steps, self._rooms(kube)))
+        return quotas.judge(demand.steps_of(plan), limits, ranges, own=plan.namespace)
+
+    def _room(self, kube: Kube) -> tuple[Finding, ...]:
+        """Whether the nodes have room left for the pods."""
+        if self.plan is None:
+            return ()
+        return quotas.judge_room(demand.steps_of(self.plan), self._rooms(kube))
 
     def _rooms(self, kube: Kube) -> tuple[quotas.Room, ...]:
         asked = {one.node: one for one in kube.node_requests(deadline_s=API_DEADLINE_S)}
@@ -217,7 +229,7 @@ class ClusterAsks:
             return (Finding(admission.NAME, "", Level.SKIP, text),)
         tried = demand.manifests(self.plan, STAND_IN)
         answers = kube.dry_run(tried, deadline_s=API_DEADLINE_S)
-        return admission.judge(_labels(tried[0])[_ENFORCED], tuple(map(_trial, answers)))
+        return admission.judge(_labels(tried[0])[ENFORCE_LABEL], tuple(map(_trial, answers)))
 
     def _load_nodes(self, kube: Kube) -> tuple[tuple[str, NodeFacts], ...]:
         """The nodes that are to carry load, by inventory name; without a plan, all that may."""
@@ -245,7 +257,8 @@ def _guarded(
     try:
         return ask(kube)
     except KubeError as error:
-        return (unknown(name, "", Level.FAIL, str(error), _REMEDY),)
+        check = quotas.NAME if name == ROOM else name
+        return (unknown(check, "", Level.FAIL, str(error), _REMEDY),)
 
 
 def _question(wanted: rbac.Need) -> AccessQuestion:
@@ -274,6 +287,6 @@ def _trial(answer: DryRun) -> admission.Trial:
         accepted=answer.accepted,
         message=answer.message,
         warnings=answer.warnings,
-        security_level=answer.labels.get(_ENFORCED),
+        security_level=answer.labels.get(ENFORCE_LABEL),
         stand_in=answer.namespace == STAND_IN,
     )

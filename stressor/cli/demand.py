@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from stressor.checks.quotas import PodDemand, StepDemand
 from stressor.model import Plan, Step
 from stressor.workloads import workload
-from stressor.workloads.job import job_manifest, namespace_manifests
+from stressor.workloads.job import ephemeral_limit_bytes, job_manifest, namespace_manifests
 from stressor.workloads.needs import Needs
 
 TRIED_AGAIN_S = 3600
@@ -27,7 +27,7 @@ def _pod(needs: Needs) -> PodDemand:
         cpu_limit_cores=needs.cpu_limit_cores,
         memory_request_bytes=needs.memory_request_bytes,
         memory_limit_bytes=needs.memory_limit_bytes,
-        ephemeral_limit_bytes=needs.scratch_bytes,
+        ephemeral_limit_bytes=ephemeral_limit_bytes(needs),
         claim_bytes=needs.claim_bytes,
         storage_class=needs.storage_class or "",
     )

@@ -11,7 +11,8 @@ import click
 from stressor.checks.base import Finding, Level, unknown
 from stressor.cli import server_checks
 from stressor.cli.plan_source import Asked, Source, open_source
-from stressor.cli.planning import ELECTION_TIMEOUT_S, storage_kinds
+from stressor.cli.planning import storage_kinds
+from stressor.config.layers import ELECTION_TIMEOUT_S
 from stressor.config.planfile import PlanFile, write_plan
 from stressor.core import placement, schedule
 from stressor.core.drift import ClusterFooting, cluster_drift

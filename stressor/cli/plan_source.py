@@ -12,7 +12,6 @@ from pathlib import Path
 
 from stressor.cli.inventories import open_inventory
 from stressor.cli.planning import (
-    ELECTION_TIMEOUT_S,
     choose_phases,
     footing,
     limit_s,
@@ -20,6 +19,7 @@ from stressor.cli.planning import (
     names,
 )
 from stressor.cli.server_checks import cluster_footing
+from stressor.config.layers import ELECTION_TIMEOUT_S
 from stressor.config.phases import load_suite
 from stressor.config.planfile import PlanFile, is_plan_file, read_plan
 from stressor.config.settings import Settings, settings

@@ -17,9 +17,6 @@ from stressor.remote.trust import trust_of
 from stressor.workloads import WORKLOADS
 from stressor.workloads.gates import safety_gates
 
-ELECTION_TIMEOUT_S = 1.0
-"""etcd's default, as kubeadm leaves it."""
-
 
 def make_plan(
     suite: Suite,

@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -10,13 +11,13 @@ import click
 from stressor.checks.base import Finding
 from stressor.cli.inspection import NAMES, Inspection, inspect
 from stressor.cli.inventories import open_inventory
-from stressor.cli.plan_source import Asked, Source, open_source
-from stressor.cli.planning import ELECTION_TIMEOUT_S
+from stressor.cli.plan_source import Asked, open_source
+from stressor.config.layers import ELECTION_TIMEOUT_S
 from stressor.config.settings import settings
 from stressor.engine.abort_script import by_hand, publish
 from stressor.errors import ConfigError
 from stressor.lifeline import read, state_dir
-from stressor.model import Inventory
+from stressor.model import Inventory, Plan, Suite
 from stressor.report import preflight as shown
 from stressor.workloads.gates import slow_fsync_s
 
@@ -52,17 +53,14 @@ def preflight(
     if unknown_names:
         known = ", ".join(sorted(NAMES))
         raise ConfigError((f"no check is called {', '.join(unknown_names)}; there are: {known}",))
-    hosts, source = _site(phasefile, inventory, election_timeout)
+    site = _site(phasefile, inventory, election_timeout)
+    hosts = site.hosts
+    for text in site.notes:
+        click.echo(f"NOTE  {text}", err=True)
     # From here on `stressor abort` works for this cluster, whatever preflight finds.
     path = publish(state_dir(os.environ), hosts.cluster, hosts.hosts, time.time())
-    inspection = Inspection(
-        hosts,
-        read(path),
-        slow_fsync_s(_election_s(election_timeout, source)),
-        frozenset(only),
-        None if source is None else source.suite,
-        None if source is None else source.plan,
-    )
+    slow_s = slow_fsync_s(site.election_timeout_s)
+    inspection = Inspection(hosts, read(path), slow_s, frozenset(only), site.suite, site.plan)
     began_s = time.monotonic()
     findings: list[Finding] = []
     for name, found in inspect(inspection):
@@ -80,19 +78,23 @@ def preflight(
     sys.exit(int(result.exit_code))
 
 
-def _site(
-    path: Path | None, inventory: str | None, election_timeout: float | None
-) -> tuple[Inventory, Source | None]:
-    """The inventory, and what is to run on it where a file says that."""
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """What is inspected: the hosts, and the load where a file names it."""
+
+    hosts: Inventory
+    election_timeout_s: float
+    suite: Suite | None = None
+    plan: Plan | None = None
+    notes: tuple[str, ...] = ()
+
+
+def _site(path: Path | None, inventory: str | None, election_timeout: float | None) -> _Site:
     if path is None:
-        chosen = settings(os.environ, inventory_flag=inventory)
-        return open_inventory(chosen.inventory_path), None
+        given = {"election_timeout": election_timeout}
+        chosen = settings(os.environ, inventory_flag=inventory, flags=given)
+        hosts = open_inventory(chosen.inventory_path)
+        return _Site(hosts, chosen.election_timeout_s, notes=chosen.notes)
     asked = Asked(inventory, election_timeout_s=election_timeout)
-    source = open_source(path, asked, os.environ)
-    return source.inventory, source
-
-
-def _election_s(asked_s: float | None, source: Source | None) -> float:
-    if source is not None:
-        return source.election_timeout_s
-    return ELECTION_TIMEOUT_S if asked_s is None else asked_s
+    found = open_source(path, asked, os.environ)
+    return _Site(found.inventory, found.election_timeout_s, found.suite, found.plan, found.notes)

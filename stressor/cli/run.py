@@ -18,7 +18,8 @@ from stressor.cli.inspection import (
     refuse_unfit,
 )
 from stressor.cli.plan_source import Asked, open_source, refuse_late, refuse_moved_cluster
-from stressor.cli.planning import ELECTION_TIMEOUT_S, make_plan, storage_kinds
+from stressor.cli.planning import make_plan, storage_kinds
+from stressor.config.layers import ELECTION_TIMEOUT_S
 from stressor.config.login import login_of
 from stressor.config.settings import resolve
 from stressor.core import placement

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 import click
 
@@ -17,7 +18,6 @@ from stressor.checks.leftovers import Hold
 from stressor.cli.clusters import open_cluster, open_cluster_of
 from stressor.cli.inventories import open_inventory
 from stressor.cli.runs import entry_of
-from stressor.config.settings import settings
 from stressor.engine.lock import API_DEADLINE_S, holds
 from stressor.errors import ConfigError, ExitCode, KubeError
 from stressor.kube.base import Kube, Lease
@@ -62,7 +62,7 @@ def _site(run: str, inventory: str | None) -> tuple[tuple[Host, ...], Kube | Kub
     """The hosts and the API of the run's cluster; what keeps the API from being used is a value,
     for the hosts can be asked without it."""
     if inventory is not None:
-        site = open_inventory(settings(os.environ, inventory_flag=inventory).inventory_path)
+        site = open_inventory(Path(inventory))
         return site.hosts, _opened(lambda: open_cluster(site))
     cluster, entry = entry_of(run)
     known = read(path_of(state_dir(os.environ), cluster)).hosts

@@ -76,7 +76,12 @@ CASES = {
         broken.wrong_cluster, "pin", "", "fail", "another cluster: its UID is", "context"
     ),
     "RBAC one verb short": Wanted(
-        broken.one_verb_short, "rbac", "", "fail", "may not delete jobs.batch", "can-i delete jobs"
+        broken.one_verb_short,
+        "rbac",
+        "",
+        "fail",
+        "may not delete jobs.batch",
+        "--verb=delete --resource=jobs.batch",
     ),
     "API through a proxy path": Wanted(
         broken.proxy_path, "access-path", "", "warn", "management proxy", "stressor_context"
@@ -88,7 +93,7 @@ CASES = {
     "namespace terminating": Wanted(
         broken.namespace_terminating, "leftover-runs", "", "warn", "Terminating", "cleanup --run"
     ),
-    "quota": Wanted(broken.quota, "quotas", "", "warn", "limits.cpu", "describe quota"),
+    "quota": Wanted(broken.quota, "quotas", "", "warn", "limits.cpu", "exempt namespaces"),
     "no StorageClass": Wanted(
         broken.no_storage_class, "storage-class", "", "fail", "no StorageClass fast", "there are:"
     ),
