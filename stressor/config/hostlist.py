@@ -26,6 +26,8 @@ _END = re.compile(
     r"(?::(?P<port>\d+))?"
 )
 _GROUP = "group"
+_NAME_LENGTH = 253
+"""Of a DNS name (RFC 1035); YAML takes no key beyond 1024."""
 _USED = frozenset({"all", "ungrouped", *ROLES})
 
 
@@ -58,6 +60,8 @@ def name_flaw(name: str) -> str | None:
     """Why no inventory can call a host so; None when it can."""
     if not name.strip() or name != name.strip() or not name.isprintable():
         return "is no printable word"
+    if len(name) > _NAME_LENGTH:
+        return f"is longer than {_NAME_LENGTH} characters"
     if is_range(name) or "[" in name or "]" in name:
         return "is a range: name each host on a line of its own"
     if has_port(name):
