@@ -15,7 +15,7 @@ from stressor.config.ansible import Groups, Variable
 from stressor.config.hostlist import Described
 from stressor.config.routes import HOST_VARIABLES
 from stressor.config.values import CLUSTER_VARIABLES, ONLY, REFUSED, Reader, plain
-from stressor.config.yamlfile import did_you_mean
+from stressor.config.yamlfile import did_you_mean, refuse
 from stressor.errors import ConfigError
 from stressor.model import Role
 
@@ -67,12 +67,12 @@ class Chosen:
 def adopt(path: Path, groups: Groups, chosen: Chosen) -> Adopted:
     """The hosts of the inventory at `path`. Raises ConfigError for its structural mistakes, and
     when a group that was asked for is not there."""
-    wrong = [f"{path}:{one.line}: {one.message}" for one in sorted(set(groups.mistakes))]
-    wrong += _unknown_groups(path, groups, chosen)
+    refuse(str(path), groups.mistakes)
+    wrong = tuple(_unknown_groups(path, groups, chosen))
     if wrong:
-        raise ConfigError(tuple(wrong))
-    reading = _Reading(path, groups)
-    roles = {role: tuple(reading.named(role, chosen)) for role in Role}
+        raise ConfigError(wrong)
+    reading = _Reading(path, groups, chosen)
+    roles = {role: tuple(reading.named(role)) for role in Role}
     hosts = tuple(reading.host(name, roles) for name in groups.host_lines)
     everywhere = groups.groups["all"].vars if "all" in groups.groups else {}
     cluster = dict(reading.values("the cluster", everywhere, CLUSTER_VARIABLES))
@@ -107,6 +107,7 @@ class _Reading:
 
     path: Path
     groups: Groups
+    chosen: Chosen
     left: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
     def notes(self) -> Iterator[str]:
@@ -115,8 +116,9 @@ class _Reading:
             more = f" and {len(owners) - _SHOWN} more" if len(owners) > _SHOWN else ""
             yield f"left out: `{name}` of {shown}{more}: {why}"
 
-    def named(self, role: Role, chosen: Chosen) -> Iterator[str]:
+    def named(self, role: Role) -> Iterator[str]:
         """The groups that mean `role`, in the order of the file."""
+        chosen = self.chosen
         own = {Role.CONTROL_PLANE: chosen.control_plane, Role.WORKER: chosen.workers}.get(role)
         if own:
             yield from own
@@ -129,10 +131,7 @@ class _Reading:
 
     def host(self, name: str, groups: Mapping[Role, tuple[str, ...]]) -> Described:
         variables = self.groups.variables(name)
-        roles = frozenset(role for role, names in groups.items() if self._in(name, names))
-        workers = tuple(group for group in groups[Role.WORKER] if group != _ALL_MEMBERS)
-        if Role.CONTROL_PLANE in roles and not self._in(name, workers):
-            roles -= {Role.WORKER}
+        roles = self._roles(name, groups)
         told = variables.get("ansible_host", Variable(name, 0)).value
         self._left_out(name, variables)
         own = dict(self.values(name, variables, HOST_VARIABLES))
@@ -165,6 +164,13 @@ class _Reading:
             kept = value if isinstance(known, tuple) else known
             kept = str(kept) if isinstance(kept, str) else kept
             yield name, self._moved(name, kept)
+
+    def _roles(self, name: str, groups: Mapping[Role, tuple[str, ...]]) -> frozenset[Role]:
+        roles = frozenset(role for role, names in groups.items() if self._in(name, names))
+        if Role.CONTROL_PLANE in roles and not self.chosen.workers:
+            of_load = (group for group in groups[Role.WORKER] if group != _ALL_MEMBERS)
+            return roles if self._in(name, of_load) else roles - {Role.WORKER}
+        return roles
 
     def _in(self, name: str, groups: Iterable[str]) -> bool:
         return any(name in self.groups.members(group) for group in groups)
