@@ -83,9 +83,9 @@ def read_back(draft: Draft, text: str, folder: Path) -> Inventory:
 
     Raises ConfigError when it would refuse it: then nothing may be written.
     """
-    path = folder / INVENTORY_NAME
-    groups = read_groups(parse_yaml(f"{path} (draft, not written)", text))
-    inventory = inventory_of(path, groups)
+    # Nobody can look up a line of a file that is not there: the path says so.
+    path = folder / f"{INVENTORY_NAME} (draft, not written)"
+    inventory = inventory_of(path, read_groups(parse_yaml(str(path), text)))
     assert {host.name for host in inventory.hosts} == {host.name for host in draft.hosts}
     return inventory
 

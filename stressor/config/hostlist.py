@@ -110,7 +110,7 @@ def _words(line: str) -> Iterator[str]:
         if line[place] == "#":
             return
         match = _WORD.match(line, place)
-        if match is None or (match.end() < len(line) and not line[match.end()].isspace()):
+        if match is None:
             raise _Wrong("a quote is not closed")
         yield match[0]
         place = match.end()

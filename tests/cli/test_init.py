@@ -343,10 +343,34 @@ def test_a_folder_of_variables_beside_the_draft_is_named(desk: Desk) -> None:
 
 
 def test_a_draft_that_would_be_refused_is_told_and_not_written(desk: Desk) -> None:
+    site = desk.path / "hosts.yaml"
+    both = "{a: {ansible_host: 192.0.2.1}, b: {ansible_host: 192.0.2.1}}"
+    site.write_text(f"masters: {{hosts: {both}}}\n")
+    with pytest.raises(ConfigError, match=r"\(draft, not written\):\d+: hosts `a` and `b`"):
+        desk.make(from_ansible=site, offline=True)
+
+
+def test_nodes_that_share_an_address_are_told_apart_by_nobody(desk: Desk) -> None:
     status = desk.kube.api.objects["/api/v1/nodes/w1"]["status"]
     status["addresses"] = [{"type": "InternalIP", "address": "192.0.2.1"}]
-    with pytest.raises(ConfigError):
+    with pytest.raises(ConfigError, match="correct one of the two"):
         desk.make()
+
+
+@pytest.mark.parametrize(
+    ("server", "url"),
+    [
+        ("https://192.0.2.1:7443", "https://192.0.2.1:7443"),
+        ("https://192.0.2.1", "https://192.0.2.1:443"),
+        ("https://192.0.2.99:7443", "https://192.0.2.1:6443"),
+        ("https://api.example:8443/k8s", "https://192.0.2.1:6443"),
+    ],
+)
+def test_the_port_of_an_api_server_is_the_kubeconfigs_where_it_names_the_host(
+    desk: Desk, server: str, url: str
+) -> None:
+    kubeconfig(desk.kubeconfig, server)
+    assert desk.read().host("cp1").apiserver_url == url
 
 
 def test_both_files_are_written_privately(tmp_path: Path) -> None:

@@ -245,7 +245,7 @@ def test_any_host_list_is_read_as_it_was_meant(
 
 def test_a_draft_that_would_be_refused_is_never_text() -> None:
     twice = draft(cp(), cp("cp2"))
-    with pytest.raises(ConfigError, match=r"\(draft, not written\)|have one address"):
+    with pytest.raises(ConfigError, match=r"\(draft, not written\):\d+: hosts `cp1` and"):
         read(twice)
 
 

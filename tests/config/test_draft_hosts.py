@@ -204,6 +204,12 @@ def test_a_file_that_knows_the_address_vouches() -> None:
     assert known(f"192.0.2.1 {KEY}\n").variables == {"stressor_known_hosts": "~/k"}
 
 
+def test_a_key_is_one_of_a_port() -> None:
+    host = DraftHost("cp1", "192.0.2.1", CP, variables={"ansible_port": 2222})
+    assert not is_trusted(with_trust(host, (KnownHosts("~/k", f"192.0.2.1 {KEY}\n"),)))
+    assert is_trusted(with_trust(host, (KnownHosts("~/k", f"[192.0.2.1]:2222 {KEY}\n"),)))
+
+
 def test_a_file_that_knows_the_name_gives_fingerprints() -> None:
     host = known(f"cp1 {KEY}\n")
     (print_,) = host.variables.values()

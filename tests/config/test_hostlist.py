@@ -121,6 +121,11 @@ cp9 192.0.2.9 ops ansible_user=ops group=workers,bystanders
     )
 
 
+@pytest.mark.parametrize("line", ['"cp1 192.0.2.1', "cp1 192.0.2.1 o'ps", 'cp1 192.0.2.1 a="b" "'])
+def test_a_quote_that_is_not_closed_is_a_mistake(line: str) -> None:
+    assert wrong(line) == ("hosts.txt:1: a quote is not closed",)
+
+
 def test_one_address_with_two_ports_is_two_hosts() -> None:
     assert len(parse_hosts("h", "a 192.0.2.1\nb 192.0.2.1:2222\n")) == 2
     assert wrong("a 192.0.2.1\nb 192.0.2.1:22\n")
