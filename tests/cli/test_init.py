@@ -20,6 +20,7 @@ from stressor.lab import inventory as lab_inventory
 from stressor.lab import places as lab_places
 from stressor.lifeline import state_dir
 from stressor.model import Inventory, Role
+from stressor.playbooks import find_ansible
 from stressor.testing.kube import FakeKube, Fault
 from tests.cli.child import run
 from tests.cli.test_plan_verbs import WATCHED
@@ -306,6 +307,31 @@ def test_what_only_ansible_can_read_needs_ansible(desk: Desk) -> None:
     site.write_text("[masters]\ncp1\n")
     with pytest.raises(ConfigError, match=r"only Ansible can read that, .*pip install"):
         desk.make(from_ansible=site)
+
+
+@pytest.mark.slow
+def test_ansible_reads_what_only_ansible_can(desk: Desk) -> None:
+    found_programs = find_ansible(sys.executable, None)
+    assert found_programs is not None, "ansible-core is part of the set-up"
+    site = desk.path / "site"
+    (site / "group_vars").mkdir(parents=True)
+    (site / "group_vars" / "all.yml").write_text(
+        "ansible_user: core\nansible_become_pass: sesame\n"
+    )
+    (site / "hosts.ini").write_text(
+        "[masters]\ncp[1:2] ansible_host='192.0.2.{{ inventory_hostname[-1] }}'\n"
+        "[workers]\n192.0.2.9\n"
+    )
+    asked = Asked(from_ansible=site / "hosts.ini", offline=True, out=desk.path / "out")
+    drafted = make(asked, desk.env, desk.open_api, found_programs.ask)
+    path = desk.path / "read.yaml"
+    path.write_text(drafted.inventory)
+    assert found(load_inventory(path)) == {
+        "cp1": ("192.0.2.1", 22, "core", {"control_plane"}),
+        "cp2": ("192.0.2.2", 22, "core", {"control_plane"}),
+        "192.0.2.9": ("192.0.2.9", 22, "core", {"worker"}),
+    }
+    assert "sesame" not in repr(drafted)
 
 
 def test_a_pin_that_the_source_has_is_kept_and_held_against_the_api(desk: Desk) -> None:
