@@ -23,6 +23,7 @@ from stressor.model import Host, Role, Route, Transport
 
 SCHEMA = 1
 RUNS_KEPT = 20
+DRILLS_KEPT = 1000
 LOCK_WAIT_S = 2.0
 _CLUSTER = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
 
@@ -175,8 +176,9 @@ def refresh(state: Path, cluster: str, hosts: tuple[Host, ...], now_unix_s: floa
         named = {host.name for host in hosts}
         needed = {name for run in known.open_runs for name in run.hosts} - named
         kept = tuple(host for host in known.hosts if host.name in needed)
-        drills = tuple(drill for drill in known.drills if drill.host in named)
-        return write(state, Lifeline(cluster, now_unix_s, (*hosts, *kept), known.runs, drills))
+        # Drills stay, those of hosts that are not named now as well: each is bound to its access.
+        drilled = known.drills[-DRILLS_KEPT:]
+        return write(state, Lifeline(cluster, now_unix_s, (*hosts, *kept), known.runs, drilled))
 
 
 def record_run(state: Path, cluster: str, entry: RunEntry) -> Path:

@@ -14,6 +14,7 @@ VERBS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "abort": ("stressor.cli.abort:abort", "Stop all load now, over SSH, and prove it"),
         "cleanup": ("stressor.cli.cleanup:cleanup", "Remove what a run left behind"),
+        "config": ("stressor.cli.config:config", "Which settings hold, and who set them"),
         "demo": ("stressor.lab.demo:demo", "The main job, shown on the lab"),
         "drill": ("stressor.cli.drill:drill", "Try every way of an abort before it is needed"),
         "init": ("stressor.cli.init:init", "Draft an inventory from what is there already"),
@@ -25,6 +26,7 @@ VERBS: Mapping[str, tuple[str, str]] = MappingProxyType(
         ),
         "report": ("stressor.cli.report:report", "What a run did and found, from its journal"),
         "run": ("stressor.cli.run:run", "Run a phase file: watched, guarded, stopped at a limit"),
+        "unlock": ("stressor.cli.unlock:unlock", "Give back the lock of a run that is over"),
         "status": ("stressor.cli.status:status", "Where a run stands, from its journal"),
     }
 )
@@ -51,11 +53,26 @@ class Verbs(click.Group):
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__)
-def stressor() -> None:
+@click.option("-v", "--verbose", count=True, help="Log to stderr what is done; -vv: everything.")
+@click.option("-q", "--quiet", is_flag=True, help="Log errors only.")
+@click.option("--log-file", metavar="FILE", help="Append the log to FILE, too.")
+@click.pass_context
+def stressor(ctx: click.Context, verbose: int, quiet: bool, log_file: str | None) -> None:
     """Find out what a Kubernetes cluster can carry, without killing it.
 
     In an emergency: `stressor abort`, from any terminal. It needs no Kubernetes API.
     """
+    ctx.obj = {"log_file": log_file, "log_level": _log_level(verbose, quiet)}
+
+
+def _log_level(verbose: int, quiet: bool) -> str | None:
+    """None: not given. The names are those of `log.Level`, which is not imported for a verb that
+    logs nothing."""
+    if verbose and quiet:
+        raise click.UsageError("--verbose and --quiet contradict each other")
+    if quiet:
+        return "error"
+    return (None, "info", "debug")[min(verbose, 2)]
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -234,7 +234,8 @@ class Plan:
     `guarded` names every host that must be armed: control plane, bystanders, load hosts.
     `sources` names, for each signal, the hosts that must report it, and `periods_s` how often.
     `storage_notes` are the sentences about storage isolation that head plan and report.
-    `deadline_s` is the worst-case end of all load, from the run's anchor.
+    `accepted` are failures of preflight that the operator accepted, with the reason; they head the
+    report as well. `deadline_s` is the worst-case end of all load, from the run's anchor.
     """
 
     run: str
@@ -249,6 +250,7 @@ class Plan:
     namespace: str
     image: str
     storage_notes: tuple[str, ...] = ()
+    accepted: tuple[str, ...] = ()
     beat_timeout_s: float = 5.0
 
 

@@ -12,9 +12,11 @@ from stressor.checks import (
     free_disk,
     host_timer,
     leftovers,
+    own_name,
     pressure,
     privileges,
     run_folder,
+    snapshot,
     tools,
 )
 from stressor.checks.base import Check
@@ -24,12 +26,14 @@ CHECKS: tuple[Check, ...] = (
     run_folder,
     privileges,
     tools,
+    own_name,
     cgroups,
     host_timer,
     pressure,
     flush,
     clock,
     free_disk,
+    snapshot,
 )
 
 

@@ -113,6 +113,35 @@ def script_argv(name: str, body: str, *words: str) -> tuple[str, ...]:
     return ("sh", "-c", framed, "stressor-check", *words)
 
 
+_JOINED = """\
+while [ "$#" -gt 1 ]; do
+    count=$1 script=$2 at=0
+    shift 2
+    (
+        total=$#
+        while [ "$at" -lt "$total" ]; do
+            word=$1
+            shift
+            [ "$at" -lt "$count" ] && set -- "$@" "$word"
+            at=$((at + 1))
+        done
+        exec sh -c "$script" stressor-check "$@" </dev/null
+    )
+    shift "$count"
+done
+"""
+
+
+def joined(scripts: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """One argv that runs the argvs of `script_argv` one after the other, for one session instead
+    of many. Each frame of the answer is whole or missing by itself."""
+    words: list[str] = []
+    for argv in scripts:
+        script, data = argv[2], argv[4:]
+        words += [str(len(data)), script, *data]
+    return ("sh", "-c", _JOINED, "stressor-checks", *words)
+
+
 def parse_facts(name: str, text: str) -> Facts | None:
     """The facts in the frame of check `name`; None when the frame is missing or was cut off."""
     lines = text.splitlines()

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 
 from stressor.checks.base import Finding, Level, Reading, script_argv, unknown
 from stressor.model import Host
@@ -40,6 +41,15 @@ class Owner:
     who: str
 
 
+class Hold(StrEnum):
+    """What a run is to a host. UNPROVEN: its folder is there, and neither its guard nor the
+    tombstone that an abort leaves: nobody has proven that its load is dead."""
+
+    FREE = "free"
+    HELD = "held"
+    UNPROVEN = "unproven"
+
+
 def argv(host: Host) -> tuple[str, ...]:
     """The runs' folders, their tombstones, and the processes that their guards' files name."""
     return script_argv(NAME, _SCRIPT)
@@ -67,6 +77,19 @@ def owners(reading: Reading) -> tuple[Owner, ...]:
     who = dict(line.split(" ", 1) for line in facts.all("holder") if " " in line)
     living = dict(filter(None, map(_living, facts.all("guard"))))
     return tuple(Owner(run, pid, who.get(run, "-")[:64]) for run, pid in living.items())
+
+
+def hold(reading: Reading, run: str) -> Hold | None:
+    """What `run` is to the host; None when /run/stressor could not be read."""
+    facts = reading.facts
+    if facts.one("folder") == "none":
+        return Hold.FREE
+    if facts.one("folder") is None:
+        return None
+    if any(owner.run == run for owner in owners(reading)):
+        return Hold.HELD
+    ended = run in facts.all("tombstone") or run not in facts.all("run")
+    return Hold.FREE if ended else Hold.UNPROVEN
 
 
 def _living(line: str) -> tuple[str, str] | None:

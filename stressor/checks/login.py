@@ -16,7 +16,7 @@ WARN_S = 2.0
 """A cold login takes 0.13 s on a LAN and 0.9 s at 100 ms of round trip; more has a cause."""
 _UNREACHABLE = {
     "refused": ("nothing listens on the port", "is sshd running, is the port right?"),
-    "no_route": ("no route to the address", "check address, VPN and firewall"),
+    "no_route": ("no route to the address", "address, VPN; behind a jump host: stressor_jumps"),
     "silent": ("no answer in time", "host, firewall, or an sshd that hangs"),
     "auth": ("the key was refused", "authorized_keys, key_path, or route back-off"),
     "key_changed": ("the host key is another one", "find out why before trusting it"),

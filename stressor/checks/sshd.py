@@ -67,6 +67,9 @@ def _found(settings: Mapping[str, str], load: Load) -> _Found:
     yield from _forwarding(settings, is_jump=load.is_jump)
     if settings.get("usedns") == "yes":
         yield _Bad(Level.WARN, "UseDNS yes: a login waits for dead resolvers", "UseDNS no")
+    if settings.get("gssapiauthentication") == "yes":
+        text = "GSSAPIAuthentication yes: a login may wait for dead resolvers"
+        yield _Bad(Level.WARN, text, "GSSAPIAuthentication no")
 
 
 def _startups(value: str, handshakes: int) -> _Found:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import click
 
-from stressor.cli import wiring_ssh
+from stressor.cli import abort_json, wiring_ssh
 from stressor.cli.abort_hosts import Asked, hosts_of
 from stressor.engine.sweep import Line, Sweep
 from stressor.errors import ConfigError, ExitCode, StressorError
@@ -28,18 +28,21 @@ WIDTH = 64
 
 @dataclass(slots=True)
 class Screen:
-    """Writes lines; a terminal that went away must not stop an abort."""
+    """Writes lines; a terminal that went away must not stop an abort. `as_json`: stdout is for the
+    ending alone, and the lines go to stderr."""
 
     started_s: float
+    as_json: bool = False
     broken: bool = field(default=False, init=False)
 
     def now_s(self) -> float:
         return time.monotonic() - self.started_s
 
     def say(self, text: str) -> None:
-        if not self.broken:
+        stream = sys.stderr if self.as_json else sys.stdout
+        if not self.broken and stream is not None:
             try:
-                print(text[:WIDTH], flush=True)
+                print(text[:WIDTH], flush=True, file=stream)
             except OSError:
                 self.broken = True
 
@@ -62,6 +65,7 @@ class Screen:
 )
 @click.option("--sudo", is_flag=True, help="With --host: become root by sudo -n.")
 @click.option("--jump", "jumps", multiple=True, metavar="USER@IP:PORT", help="With --host: by it.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
 def abort(
     cluster: str | None,
     run_name: str | None,
@@ -74,12 +78,13 @@ def abort(
     host_keys: tuple[str, ...],
     sudo: bool,
     jumps: tuple[str, ...],
+    output: str,
 ) -> None:
     """Stop all load of stressor now, over SSH, and prove that it is dead.
 
     Exit 0: every host proven clean. 4: some host is unreachable or unverified. Safe to repeat.
     """
-    screen = Screen(time.monotonic())
+    screen = Screen(time.monotonic(), as_json=output == "json")
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     if hosts:
         _by_hand(
@@ -113,8 +118,7 @@ def _by_hand(
     screen.say(f"ABORT  {_called(run)}  {len(hosts)} hosts by hand")
     screen.say(f"       over SSH, API not used, budget {budget_s:.0f} s")
     proofs = _sweep(screen, lifeline, run, None, reason, budget_s)
-    unproven = tuple(p for p in proofs.values() if p.state not in PROVEN)
-    _end(screen, _verdict(screen, lifeline, run, proofs, unproven))
+    _end(screen, lifeline, run, proofs, cluster=None)
 
 
 def _target(lifeline: Lifeline, run_name: str | None) -> tuple[RunEntry | None, str]:
@@ -190,28 +194,46 @@ def _survivor(survivor: Survivor) -> str:
 def _finish(screen: Screen, lifeline: Lifeline, run: str, proofs: dict[str, HostProof]) -> None:
     unproven = tuple(p for p in proofs.values() if p.state not in PROVEN)
     child = None if run == "all" else wiring_ssh.start_suspend(run)
-    if child is not None:
-        _await_suspend(screen, child)
+    suspended = None if child is None else _await_suspend(screen, child)
     if not unproven and run != "all":
         with contextlib.suppress(StressorError, OSError):
             close_run(state_dir(os.environ), lifeline.cluster, run, time.time())
-    _end(screen, _verdict(screen, lifeline, run, proofs, unproven))
+    _end(screen, lifeline, run, proofs, cluster=lifeline.cluster, suspended=suspended)
 
 
-def _end(screen: Screen, code: ExitCode) -> None:
-    screen.say(f"exit {int(code)}   {screen.now_s():.1f} s")
-    with contextlib.suppress(OSError):
-        sys.stdout.flush()
+def _end(
+    screen: Screen,
+    lifeline: Lifeline,
+    run: str,
+    proofs: dict[str, HostProof],
+    *,
+    cluster: str | None,
+    suspended: bool | None = None,
+) -> None:
+    unproven = tuple(p for p in proofs.values() if p.state not in PROVEN)
+    code = _verdict(screen, lifeline, run, proofs, unproven)
+    took_s = screen.now_s()
+    screen.say(f"exit {int(code)}   {took_s:.1f} s")
+    if screen.as_json:
+        command = abort_json.repeated() if unproven else _cleanup(lifeline, run)
+        ending = abort_json.Ending(code, cluster, run, proofs, took_s, suspended, command)
+        abort_json.put(abort_json.render(ending))
     sys.exit(int(code))
 
 
-def _await_suspend(screen: Screen, child: subprocess.Popen[bytes]) -> None:
+def _await_suspend(screen: Screen, child: subprocess.Popen[bytes]) -> bool | None:
     try:
         code = child.wait(SUSPEND_WAIT_S)
     except subprocess.TimeoutExpired:
         screen.say("api    still being asked to suspend the jobs (20 s at most)")
-        return
+        return None
     screen.say("api    jobs suspended" if code == 0 else "api    not cleaned: try cleanup later")
+    return code == 0
+
+
+def _cleanup(lifeline: Lifeline, run: str) -> str:
+    next_run = run if run != "all" else (lifeline.runs[-1].run if lifeline.runs else "RUN")
+    return f"stressor cleanup --run {next_run}"
 
 
 def _verdict(
@@ -234,6 +256,5 @@ def _verdict(
         screen.say(f"STOPPED  {stopped} processes; all {len(proofs)} hosts proven clean")
     else:
         screen.say(f"CLEAN    nothing to stop; all {len(proofs)} hosts proven clean")
-    next_run = run if run != "all" else (lifeline.runs[-1].run if lifeline.runs else "RUN")
-    screen.say(f"NEXT     stressor cleanup --run {next_run}")
+    screen.say(f"NEXT     {_cleanup(lifeline, run)}")
     return ExitCode.PASS

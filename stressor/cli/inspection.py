@@ -4,23 +4,39 @@ Hosts and API are asked at the same time; a host's findings come as it answers, 
 last. What is found is judged in `checks`; here are only the questions and who is asked.
 """
 
+import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
-from stressor.checks import CHECKS, baseline, cluster, drill, isolation, login, routes, sshd
+from stressor.checks import (
+    CHECKS,
+    baseline,
+    blast_radius,
+    cluster,
+    drill,
+    free_disk,
+    isolation,
+    login,
+    routes,
+    sshd,
+)
 from stressor.checks.base import Finding, Level, by_host, unknown
-from stressor.cli.clusters import login_for, open_cluster
+from stressor.cli import cluster_asks
+from stressor.cli.cluster_asks import ClusterAsks
+from stressor.cli.clusters import login_for
 from stressor.cli.isolation import ask, possible_load, storage_load
 from stressor.cli.wiring import scrape_of
 from stressor.engine.baseline import Baseline
+from stressor.engine.keys import lives
+from stressor.engine.orchestrator import own
 from stressor.engine.preflight import Inspector
 from stressor.errors import ConfigError, KubeError, Refused
 from stressor.kube.readyz import Credentials, credentials, readyz
-from stressor.lifeline import Lifeline, access_of
-from stressor.model import Inventory, Plan, Suite
+from stressor.lifeline import Lifeline, access_of, state_dir
+from stressor.model import Inventory, Plan, Suite, Transport
 from stressor.remote.connect import connect
 from stressor.report.lines import row
 from stressor.report.preflight import finding_lines
@@ -30,12 +46,13 @@ AT_ONCE = 16
 OF_HOSTS = (*(check.NAME for check in CHECKS), login.NAME, sshd.NAME)
 OF_CLUSTER = (
     routes.NAME,
+    blast_radius.NAME,
     drill.NAME,
     cluster.BYSTANDERS,
     isolation.NAME,
     baseline.NAME,
-    cluster.NODES,
     cluster.API,
+    *cluster_asks.NAMES,
 )
 NAMES = (*OF_HOSTS, *OF_CLUSTER)
 ASKED_BY_RUN = frozenset({baseline.NAME, isolation.NAME})
@@ -64,11 +81,20 @@ class Inspection:
 
 def inspect(inspection: Inspection) -> Iterator[tuple[str, tuple[Finding, ...]]]:
     """Each host's name with its findings as they come; last the cluster's, under an empty name."""
-    inspector = Inspector(lambda host, route: connect(host, route=route), inspection.only)
+    machine = own(state_dir(os.environ), os.environ)
+    inspector = Inspector(
+        lambda host, route: connect(host, route=route),
+        inspection.only,
+        machine,
+        inspection.inventory.disposable,
+    )
     with ThreadPoolExecutor(max_workers=AT_ONCE, thread_name_prefix="cluster") as pool:
         asked = [
             pool.submit(ask) for name, ask in _asks(inspection).items() if inspection.wants(name)
         ]
+        if any(map(inspection.wants, cluster_asks.NAMES)):
+            asks = ClusterAsks(inspection.inventory, inspection.plan, inspection.wants)
+            asked.append(pool.submit(asks.findings))
         for host, findings in inspector.inspect(inspection.inventory.hosts):
             yield host.name, findings
         yield "", tuple(_answers(asked))
@@ -79,30 +105,75 @@ def _answers(asked: Iterable[Future[tuple[Finding, ...]]]) -> Iterator[Finding]:
         yield from future.result()
 
 
-def refuse_unfit(inspection: Inspection, say: Callable[[str], None]) -> None:
-    """Say how many findings there are, and raise Refused with those that forbid a run."""
+ACCEPTABLE = (free_disk.NAME, blast_radius.NAME)
+"""Checks whose failure somebody may accept with a written reason: neither the abort nor a guard
+stands on them. Everything else is a way to lose control of load."""
+
+
+def accepted(options: Sequence[str]) -> Mapping[str, str]:
+    """`--accept CHECK=REASON` as names and reasons. Raises ConfigError."""
+    found = dict(option.partition("=")[::2] for option in options)
+    for name, reason in found.items():
+        if name not in ACCEPTABLE:
+            can = ", ".join(ACCEPTABLE)
+            raise ConfigError((f"--accept {name}: not one that may be accepted; those are: {can}",))
+        if not reason.strip():
+            raise ConfigError((f"--accept {name}: write why: --accept '{name}=REASON'",))
+    return found
+
+
+def refuse_unfit(
+    inspection: Inspection, reasons: Mapping[str, str], say: Callable[[str], None]
+) -> tuple[str, ...]:
+    """Say how many findings there are; what was accepted, for the report. Raises Refused with all
+    failures when there is one without a reason."""
     findings = [finding for _, found in inspect(inspection) for finding in found]
     counts = Counter(finding.level for finding in findings)
     told = ", ".join(f"{counts[level]} {level}" for level in Level)
     say("\n".join(row("preflight", f"{told}; stressor preflight shows them")))
-    bad = by_host((f for f in findings if f.level is Level.FAIL), ())
+    failed = by_host((f for f in findings if f.level is Level.FAIL), ())
+    bad = [finding for finding in failed if finding.check not in reasons]
     if bad:
         lines = [line for finding in bad for line in finding_lines(finding)]
         head = "REFUSED: preflight. No load was started."
         raise Refused("\n".join((head, *lines, *row("NEXT", "stressor preflight"))))
+    return tuple(
+        f"{f.host or 'cluster'}: {f.check}: {f.text}; accepted: {reasons[f.check]}" for f in failed
+    )
 
 
 def _asks(inspection: Inspection) -> Mapping[str, Ask]:
     hosts = inspection.inventory
     return {
-        routes.NAME: lambda: routes.judge_shared(hosts.hosts),
+        routes.NAME: lambda: _routes(inspection),
+        blast_radius.NAME: lambda: _orchestrator(hosts),
         drill.NAME: lambda: _drill(inspection),
         cluster.BYSTANDERS: lambda: cluster.judge_bystanders(hosts),
         isolation.NAME: lambda: _storage(inspection),
         baseline.NAME: lambda: _baseline(inspection),
-        cluster.NODES: lambda: _nodes(hosts),
         cluster.API: lambda: cluster.judge_endpoints(_endpoints(hosts)),
     }
+
+
+def _routes(inspection: Inspection) -> tuple[Finding, ...]:
+    """Every route must last until the end of the load and a day longer; without a plan, from now
+    on. On this machine there is no route."""
+    hosts = [h for h in inspection.inventory.hosts if h.transport is not Transport.LOCAL]
+    load_s = 0.0 if inspection.plan is None else inspection.plan.deadline_s
+    end_unix_s = time.time() + load_s
+    found = [
+        finding
+        for host in hosts
+        for finding in routes.judge_lifetimes(
+            host.name, lives(host), worst_case_end_unix_s=end_unix_s
+        )
+    ]
+    return (*routes.judge_shared(hosts), *found)
+
+
+def _orchestrator(hosts: Inventory) -> tuple[Finding, ...]:
+    machine = own(state_dir(os.environ), os.environ)
+    return (*blast_radius.judge_own(machine), *blast_radius.judge_jumps(hosts.hosts))
 
 
 def _drill(inspection: Inspection) -> tuple[Finding, ...]:
@@ -130,16 +201,6 @@ def _baseline(inspection: Inspection) -> tuple[Finding, ...]:
     why = "no host of the inventory names its etcd's metrics"
     remedy = "etcd_metrics_url: http://127.0.0.1:2381/metrics"
     return tuple(found) or (unknown(baseline.NAME, "", Level.FAIL, why, remedy),)
-
-
-def _nodes(hosts: Inventory) -> tuple[Finding, ...]:
-    try:
-        nodes = open_cluster(hosts).nodes(deadline_s=API_DEADLINE_S)
-    except (ConfigError, KubeError) as error:
-        remedy = "check stressor_kubeconfig, the context and the server"
-        return (unknown(cluster.NODES, "", Level.FAIL, str(error), remedy),)
-    members = (cluster.Member(n.name, n.addresses, n.control_plane, n.ready) for n in nodes)
-    return cluster.judge_nodes(hosts, tuple(members))
 
 
 def _endpoints(hosts: Inventory) -> tuple[cluster.Endpoint, ...]:

@@ -26,10 +26,11 @@ def storage_load(suite: Suite) -> tuple[placement.Place, ...]:
     """What the suite's storage load writes to."""
     kinds = storage_kinds()
     return tuple(
-        placement.Place(node, workload(phase.kind).needs({**phase.params, **step}).host_path)
+        placement.Place(node, needs.host_path, needs.storage_class)
         for phase in suite.phases
         if phase.kind in kinds
         for step in phase.steps
+        for needs in (workload(phase.kind).needs({**phase.params, **step}),)
         for node in phase.nodes
     )
 

@@ -22,7 +22,7 @@ from stressor.cli.planning import (
 from stressor.cli.server_checks import cluster_footing
 from stressor.config.phases import load_suite
 from stressor.config.planfile import PlanFile, is_plan_file, read_plan
-from stressor.config.settings import settings
+from stressor.config.settings import Settings, settings
 from stressor.core.drift import (
     ClusterFooting,
     Difference,
@@ -113,14 +113,14 @@ def open_source(
     """
     if is_plan_file(path):
         return _agreed(path, asked, env, known)
-    hosts = _inventory(asked.inventory, env, known)
+    chosen = _settings(asked, env)
+    hosts = open_inventory(chosen.inventory_path)
+    known(hosts)
     wanted = names(asked.phases)
     suite = choose_phases(load_suite(path, inventory=hosts), wanted)
-    given = asked.election_timeout_s
-    election_timeout_s = ELECTION_TIMEOUT_S if given is None else given
-    return _source(
-        path, suite, hosts, asked.image, election_timeout_s, limit_s(asked.max_duration), wanted
-    )
+    limit, timeout_s = limit_s(asked.max_duration), chosen.election_timeout_s
+    source = _source(path, suite, hosts, chosen.image, timeout_s, limit, wanted)
+    return replace(source, notes=chosen.notes)
 
 
 def refuse_late(source: Source) -> None:
@@ -167,12 +167,14 @@ def _source(
     )
 
 
-def _inventory(
-    flag: str | None, env: Mapping[str, str], known: Callable[[Inventory], None]
-) -> Inventory:
-    hosts = open_inventory(settings(env, inventory_flag=flag).inventory_path)
-    known(hosts)
-    return hosts
+def _settings(asked: Asked, env: Mapping[str, str]) -> Settings:
+    """Config files have a word on what is planned anew, and none on what a plan file fixes."""
+    given = {
+        "inventory": asked.inventory,
+        "image": asked.image,
+        "election_timeout": asked.election_timeout_s,
+    }
+    return settings(env, flags=given)
 
 
 def _agreed(
@@ -181,7 +183,9 @@ def _agreed(
     _refuse_fixed(path, asked)
     plan = read_plan(path)
     then = plan.footing
-    hosts = _inventory(asked.inventory or plan.inventory_path, env, known)
+    # No config file is read for it: a plan stands on its own.
+    hosts = open_inventory(Path(asked.inventory or plan.inventory_path))
+    known(hosts)
     limits = (limit_s(asked.max_duration), plan.max_duration_s)
     lowest_s = min((limit for limit in limits if limit is not None), default=None)
     source = _source(

@@ -3,27 +3,31 @@
 import os
 import sys
 import time
+from pathlib import Path
 
 import click
 
 from stressor.checks.base import Finding
 from stressor.cli.inspection import NAMES, Inspection, inspect
 from stressor.cli.inventories import open_inventory
+from stressor.cli.plan_source import Asked, Source, open_source
 from stressor.cli.planning import ELECTION_TIMEOUT_S
 from stressor.config.settings import settings
 from stressor.engine.abort_script import by_hand, publish
 from stressor.errors import ConfigError
-from stressor.lifeline import read
+from stressor.lifeline import read, state_dir
+from stressor.model import Inventory
 from stressor.report import preflight as shown
 from stressor.workloads.gates import slow_fsync_s
 
 
 @click.command()
+@click.argument(
+    "phasefile", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
 @click.option("--inventory", help="An Ansible inventory (YAML). Also $STRESSOR_INVENTORY.")
 @click.option("--only", multiple=True, metavar="NAME", help="Only this check; may be repeated.")
-@click.option(
-    "--election-timeout", default=ELECTION_TIMEOUT_S, show_default=True, help="etcd's, s."
-)
+@click.option("--election-timeout", type=float, help=f"etcd's, s. Default: {ELECTION_TIMEOUT_S:g}.")
 @click.option(
     "-o",
     "--output",
@@ -32,10 +36,15 @@ from stressor.workloads.gates import slow_fsync_s
     show_default=True,
 )
 def preflight(
-    inventory: str | None, only: tuple[str, ...], election_timeout: float, output: str
+    phasefile: Path | None,
+    inventory: str | None,
+    only: tuple[str, ...],
+    election_timeout: float | None,
+    output: str,
 ) -> None:
     """Ask hosts and API whether load may start, and whether it could be stopped.
 
+    With PHASEFILE (or a plan file) also what only its load needs: storage, quotas, images.
     Nothing is started, and nothing changed but the lifeline file and the abort script of this
     machine. Exit 3 with any failure; warnings do not count.
     """
@@ -43,11 +52,17 @@ def preflight(
     if unknown_names:
         known = ", ".join(sorted(NAMES))
         raise ConfigError((f"no check is called {', '.join(unknown_names)}; there are: {known}",))
-    chosen = settings(os.environ, inventory_flag=inventory)
-    hosts = open_inventory(chosen.inventory_path)
+    hosts, source = _site(phasefile, inventory, election_timeout)
     # From here on `stressor abort` works for this cluster, whatever preflight finds.
-    path = publish(chosen.state_dir, hosts.cluster, hosts.hosts, time.time())
-    inspection = Inspection(hosts, read(path), slow_fsync_s(election_timeout), frozenset(only))
+    path = publish(state_dir(os.environ), hosts.cluster, hosts.hosts, time.time())
+    inspection = Inspection(
+        hosts,
+        read(path),
+        slow_fsync_s(_election_s(election_timeout, source)),
+        frozenset(only),
+        None if source is None else source.suite,
+        None if source is None else source.plan,
+    )
     began_s = time.monotonic()
     findings: list[Finding] = []
     for name, found in inspect(inspection):
@@ -56,9 +71,28 @@ def preflight(
             line = shown.host_line(name, found, time.monotonic() - began_s)
             click.echo(line, err=output != "text")
     took_s = time.monotonic() - began_s
-    names = tuple(host.name for host in hosts.hosts)
+    named = (*(host.name for host in hosts.hosts), *(f.host for f in findings if f.host))
+    names = tuple(dict.fromkeys(named))
     commands = tuple(line for host in hosts.hosts for line in by_hand(host))
     result = shown.Preflight(hosts.cluster, names, tuple(findings), took_s, commands)
     render = {"text": shown.ending, "json": shown.as_json, "junit": shown.as_junit}[output]
     click.echo(render(result), nl=False)
     sys.exit(int(result.exit_code))
+
+
+def _site(
+    path: Path | None, inventory: str | None, election_timeout: float | None
+) -> tuple[Inventory, Source | None]:
+    """The inventory, and what is to run on it where a file says that."""
+    if path is None:
+        chosen = settings(os.environ, inventory_flag=inventory)
+        return open_inventory(chosen.inventory_path), None
+    asked = Asked(inventory, election_timeout_s=election_timeout)
+    source = open_source(path, asked, os.environ)
+    return source.inventory, source
+
+
+def _election_s(asked_s: float | None, source: Source | None) -> float:
+    if source is not None:
+        return source.election_timeout_s
+    return ELECTION_TIMEOUT_S if asked_s is None else asked_s

@@ -3,16 +3,24 @@
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from stressor.cli import isolation, wiring
+from stressor.cli import isolation, logs, wiring
 from stressor.cli.clusters import kubeconfig_for
-from stressor.cli.inspection import ASKED_BY_RUN, NAMES, Inspection, refuse_unfit
+from stressor.cli.inspection import (
+    ASKED_BY_RUN,
+    NAMES,
+    Inspection,
+    accepted,
+    refuse_unfit,
+)
 from stressor.cli.plan_source import Asked, open_source, refuse_late, refuse_moved_cluster
 from stressor.cli.planning import ELECTION_TIMEOUT_S, make_plan, storage_kinds
 from stressor.config.login import login_of
+from stressor.config.settings import resolve
 from stressor.core import placement
 from stressor.engine.abort_script import publish
 from stressor.engine.lock import refuse_held_hosts
@@ -36,6 +44,12 @@ API_DEADLINE_S = 10.0
 @click.option(
     "--accept-unknown-storage", metavar="REASON", help="Why unknown storage is not shared."
 )
+@click.option(
+    "--accept",
+    multiple=True,
+    metavar="CHECK=REASON",
+    help="Start in spite of this failure of preflight.",
+)
 @click.option("--election-timeout", type=float, help=f"etcd's, s. Default: {ELECTION_TIMEOUT_S:g}.")
 @click.option("--phases", metavar="NAME,NAME", help="Only these phases, in the file's order.")
 @click.option("--max-duration", metavar="2h", help="Refuse when the worst-case end is later.")
@@ -46,6 +60,7 @@ def run(
     image: str | None,
     reason: str,
     accept_unknown_storage: str | None,
+    accept: tuple[str, ...],
     election_timeout: float | None,
     phases: str | None,
     max_duration: str | None,
@@ -56,6 +71,7 @@ def run(
 
     Ctrl-C aborts and verifies; from any other terminal: stressor abort.
     """
+    reasons = accepted(accept)
     asked = Asked(inventory, image, election_timeout, phases, max_duration)
     state = state_dir(os.environ)
     source = open_source(
@@ -70,7 +86,8 @@ def run(
     refuse_held_hosts(hosts.hosts, connect)
     slow_s = slow_fsync_s(source.election_timeout_s)
     checks = frozenset(NAMES) - ASKED_BY_RUN
-    refuse_unfit(Inspection(hosts, read(path), slow_s, checks, suite), _say)
+    inspection = Inspection(hosts, read(path), slow_s, checks, suite, source.plan)
+    kept = refuse_unfit(inspection, reasons, _say)
     judgement = _storage(suite, hosts, accept_unknown_storage)
     kubeconfig = kubeconfig_for(hosts)
     login = login_of(kubeconfig)
@@ -85,10 +102,13 @@ def run(
         election_timeout_s=source.election_timeout_s,
         storage_notes=judgement.notes,
     )
+    plan = replace(plan, accepted=kept)
     _announce(plan)
     api = wiring.Api(kube, login, os.pathsep.join(kubeconfig.paths), kubeconfig.context.name)
-    request = wiring.Request(plan, hosts, api, names, slow_s, reason, debug_hang_after)
-    code = wiring.execute(request)
+    with logs.start(resolve(os.environ, flags=logs.given()), narrated=True) as log:
+        code = wiring.execute(
+            wiring.Request(plan, hosts, api, names, slow_s, reason, debug_hang_after, log)
+        )
     _say(f"report      stressor report {plan.run}")
     _say(f"exit {code}")
     sys.exit(code)

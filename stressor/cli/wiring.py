@@ -10,10 +10,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from stressor.cli.narrate import Narrator
+from stressor.cli.run_log import logged
 from stressor.cli.wiring_ssh import cold_killer
 from stressor.core import events as ev
 from stressor.core.nodes import is_node
@@ -33,6 +34,7 @@ from stressor.kube.base import Kube
 from stressor.kube.login import Login
 from stressor.kube.readyz import Credentials, credentials, readyz
 from stressor.lifeline import RunEntry, close_run, journal_path, record_run, state_dir
+from stressor.log import Log, Silent
 from stressor.model import Host, Inventory, Plan, Role, StopReason
 from stressor.remote import scrape
 from stressor.remote.connect import connect, preload
@@ -53,7 +55,7 @@ class Api:
 @dataclass(frozen=True, slots=True)
 class Request:
     """What the operator asked for, read and planned. `hostnames` maps an inventory name to the
-    node's kubernetes.io/hostname label."""
+    node's kubernetes.io/hostname label. `log` gets a line for what the narrator tells."""
 
     plan: Plan
     inventory: Inventory
@@ -62,6 +64,7 @@ class Request:
     slow_fsync_s: float
     reason: str
     hang_after_s: float | None = None
+    log: Log = field(default_factory=Silent)
 
 
 def new_run() -> str:
@@ -159,7 +162,8 @@ def _drive(
         lambda suspend_only: _cleanup_argv(plan.run, suspend_only),
         narrator.warn,
     )
-    loop = Loop(plan, clock, events, performer, journal, narrator.watch, request.hang_after_s)
+    watch = logged(request.log, plan.run, narrator.watch)
+    loop = Loop(plan, clock, events, performer, journal, watch, request.hang_after_s)
     sampler = Sampler(clock, events)
     _on_signals(clock, events, narrator)
     fleet.start()

@@ -30,10 +30,15 @@ class Mount:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A path on a host. `path` None: nobody said where, which counts as unknown."""
+    """A path on a host. `path` None: nobody said where, which counts as unknown.
+
+    `storage_class`: the volume comes from there. Its name says nothing of the disks behind it, and
+    what the node's kubelet stands on says nothing either, so no mount is compared.
+    """
 
     host: str
     path: str | None
+    storage_class: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +62,12 @@ class Judgement:
 def compare(
     load: Mapping[Place, Mount | None], etcd: Mapping[Place, Mount | None]
 ) -> tuple[Finding, ...]:
-    """Each load host's mount against each etcd's. A mount that could not be read is unknown."""
+    """Each load host's mount against each etcd's. A mount that could not be read is unknown, and so
+    is a storage class, whatever mount was read for it."""
     return tuple(
         _finding(here.host, mount, there.host, other)
+        if here.storage_class is None
+        else _classed(here.host, here.storage_class, there.host)
         for here, mount in load.items()
         for there, other in etcd.items()
     )
@@ -109,6 +117,11 @@ def bystander_flaws(inventory: Inventory) -> tuple[str, ...]:
         "no bystanders are listed: name the hosts of other clusters that may share storage, or "
         'write stressor_bystanders_none: "why there are none"',
     )
+
+
+def _classed(load_host: str, storage_class: str, etcd_host: str) -> Finding:
+    why = f"nobody has said which disks are behind StorageClass {storage_class}"
+    return Finding(load_host, etcd_host, Isolation.UNKNOWN, why)
 
 
 def _finding(load_host: str, load: Mount | None, etcd_host: str, etcd: Mount | None) -> Finding:

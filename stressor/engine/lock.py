@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from stressor.checks import leftovers
-from stressor.checks.base import Answer, read
+from stressor.checks.base import Answer, Reading, read
 from stressor.errors import LockHeld, StressorError
 from stressor.kube.base import Kube, Lease
 from stressor.model import Host
@@ -44,19 +44,36 @@ def refuse_held_hosts(hosts: Iterable[Host], connect: Callable[[Host], Remote]) 
         raise LockHeld("\n".join(("another run is on; nothing was started", *lines)))
 
 
+def holds(
+    hosts: Iterable[Host], run: str, connect: Callable[[Host], Remote]
+) -> dict[str, leftovers.Hold | None]:
+    """What `run` is to each host, by that host's own word; None: it gave none."""
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        readings = tuple(pool.map(lambda host: _reading(host, connect), hosts))
+    return {
+        name: None if reading is None else leftovers.hold(reading, run)
+        for name, reading in readings
+    }
+
+
 def _owners(
     host: Host, connect: Callable[[Host], Remote]
 ) -> tuple[str, tuple[leftovers.Owner, ...]]:
+    name, reading = _reading(host, connect)
+    return name, () if reading is None else leftovers.owners(reading)
+
+
+def _reading(host: Host, connect: Callable[[Host], Remote]) -> tuple[str, Reading | None]:
     remote = connect(host)
     try:
         outcome = remote.run(leftovers.argv(host), deadline_s=HOST_DEADLINE_S)
     finally:
         remote.close()
     if not isinstance(outcome, Completed):
-        return host.name, ()
+        return host.name, None
     text = outcome.stdout.decode("utf-8", "replace")
     reading = read(leftovers.NAME, Answer(host.name, text, 0.0, 0.0))
-    return host.name, () if isinstance(reading, str) else leftovers.owners(reading)
+    return host.name, None if isinstance(reading, str) else reading
 
 
 @dataclass(slots=True)

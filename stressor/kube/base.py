@@ -6,7 +6,7 @@ contract suite (tests/contract/kube).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from stressor.errors import KubeError
@@ -123,6 +123,131 @@ class Lease:
     version: str
 
 
+@dataclass(frozen=True, slots=True)
+class AccessQuestion:
+    """May this login do `verb` to `resource`? `group` empty: the core group. `namespace` empty: in
+    all namespaces, or a resource that has none. `name` empty: to any."""
+
+    verb: str
+    resource: str
+    group: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The API's answer to a question. `allowed` None: unknown, and `reason` says why."""
+
+    question: AccessQuestion
+    allowed: bool | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What the API says to the creation of an object that it does not store.
+
+    `accepted` False: `message` is the refusal. None: it was not decided, and `message` says why; so
+    it is with an object whose namespace does not exist yet. `labels` are those that the object
+    would have, after whatever changes objects on their way in.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    accepted: bool | None
+    message: str = ""
+    warnings: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeImages:
+    """The names of a node's images (tags and digests), and how many images it `listed`.
+
+    A kubelet lists the largest 50 unless its nodeStatusMaxImages says otherwise: of an image that
+    is not in a full list, and of any where none is listed, nothing is known.
+    """
+
+    node: str
+    names: tuple[str, ...]
+    listed: int
+
+
+@dataclass(frozen=True, slots=True)
+class StorageClassFacts:
+    """A StorageClass. `binding` is Immediate or WaitForFirstConsumer, `reclaim` Delete or Retain;
+    empty where the API does not say."""
+
+    name: str
+    provisioner: str
+    binding: str
+    reclaim: str
+    default: bool
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaFacts:
+    """A ResourceQuota, or a ClusterResourceQuota (`namespace` empty). Figures are in the resource's
+    base unit, None where they could not be read. `scopes` narrow the pods that it counts."""
+
+    namespace: str
+    name: str
+    hard: Mapping[str, float | None]
+    used: Mapping[str, float | None]
+    scopes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LimitFacts:
+    """One item of a LimitRange. `kind` is Container, Pod or PersistentVolumeClaim."""
+
+    kind: str
+    most: Mapping[str, float | None]
+    least: Mapping[str, float | None]
+    most_ratio: Mapping[str, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class LimitRangeFacts:
+    """A LimitRange: what a container, pod or claim may ask for in its namespace."""
+
+    namespace: str
+    name: str
+    limits: tuple[LimitFacts, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunNamespace:
+    """A namespace with the label of a run. `live_jobs` counts the Jobs in it that have pods or may
+    start some: neither ended nor suspended.
+
+    `terminating_since` is the API's time stamp, empty when nobody asked for its deletion;
+    `finalizers` and `conditions` say what keeps it then.
+    """
+
+    name: str
+    run: str
+    phase: str
+    live_jobs: int
+    terminating_since: str = ""
+    finalizers: tuple[str, ...] = ()
+    conditions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRequests:
+    """What the unfinished pods of a node ask for, as the scheduler counts it. None: a quantity of
+    one of them could not be read."""
+
+    node: str
+    cpu_cores: float | None
+    memory_bytes: float | None
+    pods: int
+
+
 class Kube(Protocol):
     """One cluster, through its API. Thread-safe. Every verb raises KubeError as said above.
 
@@ -135,6 +260,58 @@ class Kube(Protocol):
 
     def nodes(self, *, deadline_s: float) -> tuple[NodeFacts, ...]:
         """All nodes, by name."""
+        ...
+
+    def api_groups(self, *, deadline_s: float) -> frozenset[str]:
+        """The names of the API's groups, the core group not among them."""
+        ...
+
+    def may(self, questions: Sequence[AccessQuestion], *, deadline_s: float) -> tuple[Access, ...]:
+        """Whether this login may do each of `questions`, in their order.
+
+        Raises nothing: a question without an answer within the deadline has an unknown one.
+        """
+        ...
+
+    def dry_run(
+        self, manifests: Sequence[Mapping[str, object]], *, deadline_s: float
+    ) -> tuple[DryRun, ...]:
+        """What the API would say to each creation, in their order; nothing is created.
+
+        Raises no KubeError: what got no answer within the deadline is undecided. ValueError for a
+        kind that stressor does not make.
+        """
+        ...
+
+    def node_images(self, *, deadline_s: float) -> tuple[NodeImages, ...]:
+        """The images that each node says it has, by node."""
+        ...
+
+    def node_requests(self, *, deadline_s: float) -> tuple[NodeRequests, ...]:
+        """What the unfinished pods of each node that has any ask for, by node."""
+        ...
+
+    def storage_classes(self, *, deadline_s: float) -> tuple[StorageClassFacts, ...]:
+        """All StorageClasses, by name."""
+        ...
+
+    def quotas(self, *, deadline_s: float) -> tuple[QuotaFacts, ...]:
+        """The ResourceQuotas of all namespaces, by namespace and name."""
+        ...
+
+    def cluster_quotas(
+        self, labels: Mapping[str, str], *, deadline_s: float
+    ) -> tuple[QuotaFacts, ...]:
+        """OpenShift's ClusterResourceQuotas that select a namespace with `labels` and without
+        annotations. Empty where the API has no such thing."""
+        ...
+
+    def limit_ranges(self, *, deadline_s: float) -> tuple[LimitRangeFacts, ...]:
+        """The LimitRanges of all namespaces, by namespace and name."""
+        ...
+
+    def run_namespaces(self, *, deadline_s: float) -> tuple[RunNamespace, ...]:
+        """The namespaces of any run that exist now, by name."""
         ...
 
     def apply_namespace(

@@ -9,6 +9,7 @@ a time-out of 2 s last 8 s (docs/signals.md).
 
 import json
 import queue
+import re
 import threading
 from collections.abc import Iterable
 from email.utils import parsedate_to_datetime
@@ -23,6 +24,8 @@ from stressor.kube.base import Kube
 from stressor.kube.login import Login
 from stressor.kube.transport import Request, Response
 from stressor.kube.verbs import ApiKube
+
+_WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
 
 def connect(login: Login) -> Kube:
@@ -86,7 +89,9 @@ class PoolTransport:
             retries=False,
             redirect=False,
         )
-        return Response(answer.status, answer.data, _date(answer.headers.get("Date")))
+        headers = answer.headers
+        told = _warnings(headers.getlist("Warning"))
+        return Response(answer.status, answer.data, _date(headers.get("Date")), told)
 
     def _all_headers(self, request: Request) -> urllib3.HTTPHeaderDict:
         """One name may come several times: Impersonate-Group does."""
@@ -111,6 +116,12 @@ def _authorization(settings: Any) -> dict[str, str]:
     """The bearer token, renewed by the client where it expired; empty with client certificates."""
     found = settings.auth_settings().values()
     return {one["key"]: one["value"] for one in found if one["in"] == "header" and one["value"]}
+
+
+def _warnings(headers: Iterable[str]) -> tuple[str, ...]:
+    """The quoted texts: `299 - "would violate PodSecurity"`. Quotes within are escaped."""
+    found = (text for header in headers for text in _WARNING.findall(header))
+    return tuple(re.sub(r"\\(.)", r"\1", text) for text in found)
 
 
 def _date(text: str | None) -> float | None:

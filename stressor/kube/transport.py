@@ -26,11 +26,14 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A complete answer. `server_unix_s` is its Date header, the server's own clock."""
+    """A complete answer. `server_unix_s` is its Date header, the server's own clock; `warnings` are
+    the texts of its Warning headers (RFC 7234, code 299), by which the API says what it let pass.
+    """
 
     status: int
     body: bytes
     server_unix_s: float | None = None
+    warnings: tuple[str, ...] = ()
 
 
 class Transport(Protocol):

@@ -5,7 +5,7 @@ that took another's name meanwhile.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -21,51 +21,24 @@ from stressor.kube.base import (
     NodeFacts,
     PodFacts,
 )
-from stressor.kube.transport import Request, Response, Transport, document, refuse_errors
+from stressor.kube.calls import CONFLICT, NOT_FOUND, Budget
+from stressor.kube.paths import JOBS, NAMESPACES, PODS, collection_of, item_of, path_of
+from stressor.kube.survey import Survey
+from stressor.kube.transport import Request, Response, document, refuse_errors
 from stressor.workloads.job import LEASE_NAME, RUN_LABEL, checked_run, lease_manifest
 
-PAGE_SIZE = 500
-POLL_S = 0.2
 LOCK_NAMESPACE = "kube-system"
 
-_NAMESPACES, _PODS, _JOBS = "/api/v1/namespaces", "/api/v1/pods", "/apis/batch/v1/jobs"
 _LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{LOCK_NAMESPACE}/leases"
 _LEASE = f"{_LEASES}/{LEASE_NAME}"
-_GONE, _CONFLICT, _NOT_FOUND = 410, 409, 404
 
 
-class Budget:
-    """A verb's deadline, shared by all the requests that it takes."""
-
-    def __init__(self, what: str, deadline_s: float) -> None:
-        self.what = what
-        self.deadline_s = deadline_s
-        self._end_s = time.monotonic() + deadline_s
-
-    def left_s(self) -> float:
-        """The seconds that are left. Raises KubeError when there are none."""
-        left_s = self._end_s - time.monotonic()
-        if left_s <= 0:
-            raise KubeError(f"{self.what}: not done within {self.deadline_s:g} s")
-        return left_s
-
-    def pause(self) -> bool:
-        """Wait a moment before asking again; False when the deadline comes first."""
-        if self._end_s - time.monotonic() <= POLL_S:
-            return False
-        time.sleep(POLL_S)
-        return True
-
-
-class ApiKube:
+class ApiKube(Survey):
     """`Kube` over any transport: the client's for real clusters, memory for tests."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def cluster_uid(self, *, deadline_s: float) -> str:
         budget = Budget("read namespace kube-system", deadline_s)
-        namespace = self._read(Request("GET", f"{_NAMESPACES}/kube-system"), budget)
+        namespace = self._read(Request("GET", f"{NAMESPACES}/kube-system"), budget)
         uid = facts.metadata(namespace).get("uid")
         if not isinstance(uid, str) or not uid:
             raise KubeError("read namespace kube-system: it has no UID")
@@ -84,26 +57,26 @@ class ApiKube:
         for thing in created:
             if thing.get("kind") == "Namespace":
                 name = facts.metadata(thing)["name"]
-                self._await(f"{_NAMESPACES}/{name}/serviceaccounts/default", _exists, budget)
+                self._await(f"{NAMESPACES}/{name}/serviceaccounts/default", _exists, budget)
         for manifest in manifests:
             # Until its status is filled in, a quota refuses every pod.
             if manifest.get("kind") == "ResourceQuota":
-                self._await(_item_path(manifest), _quota_counts, budget)
+                self._await(item_of(manifest), _quota_counts, budget)
 
     def create_job(self, manifest: Mapping[str, object], *, deadline_s: float) -> JobFacts:
         budget = Budget("create job", deadline_s)
         return facts.job_facts(self._create_or_own(manifest, budget))
 
     def jobs(self, run: str, *, deadline_s: float) -> tuple[JobFacts, ...]:
-        found = map(facts.job_facts, self._of_run(_JOBS, run, Budget("list jobs", deadline_s)))
+        found = map(facts.job_facts, self._of_run(JOBS, run, Budget("list jobs", deadline_s)))
         return tuple(sorted(found, key=lambda job: (job.namespace, job.name)))
 
     def pods(self, run: str, *, deadline_s: float) -> tuple[PodFacts, ...]:
-        found = map(facts.pod_facts, self._of_run(_PODS, run, Budget("list pods", deadline_s)))
+        found = map(facts.pod_facts, self._of_run(PODS, run, Budget("list pods", deadline_s)))
         return tuple(sorted(found, key=lambda pod: (pod.namespace, pod.name)))
 
     def pod_log(self, namespace: str, name: str, *, limit_bytes: int, deadline_s: float) -> str:
-        path = f"{_NAMESPACES}/{namespace}/pods/{name}/log"
+        path = f"{NAMESPACES}/{namespace}/pods/{name}/log"
         request = Request("GET", path, {"limitBytes": str(limit_bytes)})
         response = self._transport.send(request, deadline_s=deadline_s)
         refuse_errors(request, response, deadline_s=deadline_s)
@@ -112,7 +85,7 @@ class ApiKube:
     def suspend_jobs(self, run: str, *, deadline_s: float) -> tuple[str, ...]:
         budget = Budget("suspend jobs", deadline_s)
         suspended, problems = [], []
-        for job in map(facts.job_facts, self._of_run(_JOBS, run, budget)):
+        for job in map(facts.job_facts, self._of_run(JOBS, run, budget)):
             if job.condition in ("Complete", "Failed"):
                 continue
             patch = {"metadata": {"uid": job.uid}, "spec": {"suspend": True}}
@@ -186,37 +159,14 @@ class ApiKube:
             self._read(Request("DELETE", _LEASE, {}, bound), budget)
         except KubeRefused as error:
             # Taken over or removed between read and delete: it is no longer ours to give back.
-            if error.status not in (_CONFLICT, _NOT_FOUND):
+            if error.status not in (CONFLICT, NOT_FOUND):
                 raise
-
-    def _read(self, request: Request, budget: Budget) -> dict[str, Any]:
-        response = self._transport.send(request, deadline_s=budget.left_s())
-        return document(request, response, deadline_s=budget.deadline_s)
-
-    def _list(self, path: str, selector: str, budget: Budget) -> list[dict[str, Any]]:
-        """All items, page by page; started again once when the server forgot the first page."""
-        try:
-            return list(self._pages(path, selector, budget))
-        except KubeRefused as error:
-            if error.status != _GONE:
-                raise
-        return list(self._pages(path, selector, budget))
-
-    def _pages(self, path: str, selector: str, budget: Budget) -> Iterator[dict[str, Any]]:
-        query = {"limit": str(PAGE_SIZE)} | ({"labelSelector": selector} if selector else {})
-        while True:
-            page = self._read(Request("GET", path, query), budget)
-            yield from page.get("items") or []
-            following = facts.metadata(page).get("continue")
-            if not following:
-                return
-            query = {**query, "continue": following}
 
     def _of_run(self, path: str, run: str, budget: Budget) -> list[dict[str, Any]]:
         return self._list(path, f"{RUN_LABEL}={checked_run(run)}", budget)
 
     def _leftovers(self, run: str, budget: Budget) -> tuple[Leftover, ...]:
-        kinds = (("Job", _JOBS), ("Pod", _PODS), ("Namespace", _NAMESPACES))
+        kinds = (("Job", JOBS), ("Pod", PODS), ("Namespace", NAMESPACES))
         return tuple(
             facts.leftover(kind, thing)
             for kind, path in kinds
@@ -229,23 +179,23 @@ class ApiKube:
         options["propagationPolicy"] = "Background"
         if thing.kind == "Pod":
             options["gracePeriodSeconds"] = 0
-        path = _path(thing.kind, thing.namespace) + f"/{thing.name}"
+        path = path_of(thing.kind, thing.namespace) + f"/{thing.name}"
         try:
             self._read(Request("DELETE", path, {}, options), budget)
         except KubeRefused as error:
-            return "" if error.status in (_NOT_FOUND, _CONFLICT) else str(error)
+            return "" if error.status in (NOT_FOUND, CONFLICT) else str(error)
         except KubeError as error:
             return str(error)
         return ""
 
     def _create_or_own(self, manifest: Mapping[str, object], budget: Budget) -> dict[str, Any]:
-        request = Request("POST", _path_of(manifest), {}, manifest)
+        request = Request("POST", collection_of(manifest), {}, manifest)
         try:
             return self._read(request, budget)
         except KubeRefused as error:
-            if error.status != _CONFLICT:
+            if error.status != CONFLICT:
                 raise
-            existing = self._read(Request("GET", _item_path(manifest)), budget)
+            existing = self._read(Request("GET", item_of(manifest)), budget)
             if facts.labels(existing).get(RUN_LABEL) != facts.labels(manifest).get(RUN_LABEL):
                 raise
             return existing
@@ -256,7 +206,7 @@ class ApiKube:
                 if ready(self._read(Request("GET", path), budget)):
                     return
             except KubeRefused as error:
-                if error.status != _NOT_FOUND:
+                if error.status != NOT_FOUND:
                     raise
             if not budget.pause():
                 raise KubeError(f"{budget.what}: {path} not ready in {budget.deadline_s:g} s")
@@ -266,7 +216,7 @@ class ApiKube:
         request = Request("GET", _LEASE)
         response = self._transport.send(request, deadline_s=budget.left_s())
         now_s = _clock_s(response)
-        if response.status == _NOT_FOUND:
+        if response.status == NOT_FOUND:
             return None, now_s
         return facts.lease(document(request, response, deadline_s=budget.deadline_s)), now_s
 
@@ -282,7 +232,7 @@ class ApiKube:
         try:
             return facts.lease(self._read(request, budget))
         except KubeRefused as error:
-            winner = self._lease(budget)[0] if error.status == _CONFLICT else None
+            winner = self._lease(budget)[0] if error.status == CONFLICT else None
             if winner is None:
                 raise
             raise _held(winner) from error
@@ -318,24 +268,3 @@ def _exists(_: Mapping[str, Any]) -> bool:
 
 def _quota_counts(quota: Mapping[str, Any]) -> bool:
     return bool((quota.get("status") or {}).get("hard"))
-
-
-def _path_of(manifest: Mapping[str, Any]) -> str:
-    return _path(manifest["kind"], facts.metadata(manifest).get("namespace", ""))
-
-
-def _item_path(manifest: Mapping[str, Any]) -> str:
-    return f"{_path_of(manifest)}/{facts.metadata(manifest)['name']}"
-
-
-def _path(kind: str, namespace: str) -> str:
-    inside = f"{_NAMESPACES}/{namespace}"
-    known = {
-        "Namespace": _NAMESPACES,
-        "Pod": f"{inside}/pods",
-        "ResourceQuota": f"{inside}/resourcequotas",
-        "Job": f"/apis/batch/v1/namespaces/{namespace}/jobs",
-    }
-    if kind not in known:
-        raise ValueError(f"not a kind that stressor makes: {kind}")
-    return known[kind]

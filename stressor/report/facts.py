@@ -153,6 +153,7 @@ class PlanFact:
     deadline_s: float | None
     namespace: str
     storage_notes: tuple[str, ...]
+    accepted: tuple[str, ...]
     gates: tuple[GateFact, ...]
 
 

@@ -186,6 +186,7 @@ def _io(needs: Needs, touches_storage: bool) -> str:
     rate = needs.writes_per_s
     speed = "as fast as the disk takes it" if rate is None else f"at most {rate} writes a second"
     kept = needs.host_path_bytes if needs.host_path else needs.scratch_bytes
+    kept = needs.claim_file_bytes if needs.storage_class else kept
     return f"{speed}, over and over the same {_mib(kept)}"
 
 
@@ -199,6 +200,9 @@ def _privilege(needs: Needs) -> str:
 
 def _volumes(needs: Needs) -> str:
     mark = f"emptyDir stressor-RUN of {_mib(needs.scratch_bytes)} at {MARK_MOUNT}"
+    if needs.storage_class is not None:
+        claim = f"a volume of {_mib(needs.claim_bytes)} of StorageClass {needs.storage_class}"
+        return f"{mark}; {claim} at {SCRATCH_MOUNT}, deleted with its pod"
     if needs.host_path is None:
         return mark
     kept = f"at most {_mib(needs.host_path_bytes)} in files stressor-RUN.*"

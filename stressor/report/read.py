@@ -99,6 +99,7 @@ def plan(data: Data) -> PlanFact:
         deadline_s=number(data, "deadline_s"),
         namespace=text(data, "namespace"),
         storage_notes=texts(data, "storage_notes"),
+        accepted=texts(data, "accepted"),
         gates=tuple(gates),
     )
 

@@ -41,6 +41,8 @@ def _head(report: RunReport) -> Iterator[str]:
         return
     for note in report.plan.storage_notes:
         yield from row("STORAGE", note)
+    for note in report.plan.accepted:
+        yield from row("ACCEPTED", note)
     plan = report.plan
     guarded = f"steps {plan.steps}, guarded hosts {len(plan.guarded)}"
     yield from row("plan", f"{guarded}, all load gone at {seconds(plan.deadline_s)} at the latest")

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from stressor.errors import KubeError
+from stressor.kube.base import AccessQuestion
 from stressor.kube.transport import Request, Response
 from stressor.kube.verbs import ApiKube
+from stressor.testing.access import question_of, reviewed
 
 Object = dict[str, Any]
 
@@ -39,7 +41,10 @@ class Fault:
 class MemoryApi:
     """The part of the API that stressor uses, as a `Transport`. Requests are answered one by one.
 
-    Objects are kept by path. `unix_s` is the server's clock; tests move it.
+    Objects are kept by path. `unix_s` is the server's clock; tests move it. `denied` are the
+    (verb, resource) that this login may not do, a subresource behind a slash; `unsure` are those
+    that the authorizer errs about. `refusals` (status and message) and `warnings` are what
+    admission says to new objects of a kind. `groups` are the API's groups.
     """
 
     def __init__(self, unix_s: float = 1_800_000_000.0) -> None:
@@ -48,6 +53,11 @@ class MemoryApi:
         self.objects: dict[str, Object] = {}
         self.logs: dict[tuple[str, str], bytes] = {}
         self.kept: set[str] = set()
+        self.denied: set[tuple[str, str]] = set()
+        self.unsure: set[tuple[str, str]] = set()
+        self.refusals: dict[str, tuple[int, str]] = {}
+        self.warnings: dict[str, tuple[str, ...]] = {}
+        self.groups = {"authorization.k8s.io", "batch", "coordination.k8s.io", "storage.k8s.io"}
         self._faults: list[Fault] = []
         self._lock = threading.RLock()
         self._versions = itertools.count(1)
@@ -62,8 +72,19 @@ class MemoryApi:
         """From now on, deleted objects of `kind` stay, terminating, as with a stuck finalizer."""
         self.kept.add(kind)
 
-    def add_node(self, name: str, *, ready: str = "True", control_plane: bool = False) -> None:
-        """Add a node; `ready` is its condition's status."""
+    def add(self, path: str, thing: Object) -> None:
+        """Put an object into the collection at `path`, past every admission."""
+        self._add(path, thing)
+
+    def add_node(
+        self,
+        name: str,
+        *,
+        ready: str = "True",
+        control_plane: bool = False,
+        images: tuple[tuple[str, ...], ...] = (),
+    ) -> None:
+        """Add a node; `ready` is its condition's status, `images` are the names of each image."""
         labels = {"kubernetes.io/hostname": name}
         if control_plane:
             labels["node-role.kubernetes.io/control-plane"] = ""
@@ -76,6 +97,7 @@ class MemoryApi:
                 "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}],
                 "allocatable": {"cpu": "1900m", "memory": "4Gi"},
                 "nodeInfo": {"kubeletVersion": "v1.36.0"},
+                "images": [{"names": list(names), "sizeBytes": 1} for names in images],
             },
         }
         self._add("/api/v1/nodes", node)
@@ -124,6 +146,9 @@ class MemoryApi:
         return Response(status, json.dumps(body).encode(), self.unix_s)
 
     def _answer(self, request: Request) -> Response:
+        question = question_of(request)
+        if question is not None and self._may(question) is not True:
+            return self._response(403, _status(403, f"forbidden: {question}"))
         if request.path.endswith("/log"):
             return self._log(request)
         methods: dict[str, Callable[[Request], tuple[int, Object]]] = {
@@ -133,7 +158,17 @@ class MemoryApi:
             "PATCH": self._patch,
             "DELETE": self._delete,
         }
-        return self._response(*methods[request.method](request))
+        status, body = methods[request.method](request)
+        posted = request.method == "POST" and status == 201
+        told = self.warnings.get(body.get("kind", ""), ()) if posted else ()
+        return Response(status, json.dumps(body).encode(), self.unix_s, told)
+
+    def _may(self, question: AccessQuestion) -> bool | None:
+        """None: the authorizer errs."""
+        resource = "/".join(filter(None, (question.resource, question.subresource)))
+        if (question.verb, resource) in self.unsure:
+            return None
+        return (question.verb, resource) not in self.denied
 
     def _log(self, request: Request) -> Response:
         parts = request.path.split("/")
@@ -145,7 +180,12 @@ class MemoryApi:
     def _get(self, request: Request) -> tuple[int, Object]:
         if request.path in self.objects:
             return 200, self.objects[request.path]
-        if not _is_collection(request.path):
+        if request.path == "/apis":
+            groups = [{"name": name} for name in sorted(self.groups)]
+            return 200, {"kind": "APIGroupList", "groups": groups}
+        question = question_of(request)
+        served = question is None or question.group in {"", *self.groups}
+        if not served or not _is_collection(request.path):
             return 404, _status(404, f"{request.path} not found")
         start = int(request.query.get("continue", "0"))
         end = start + int(request.query.get("limit", "500"))
@@ -155,11 +195,18 @@ class MemoryApi:
 
     def _post(self, request: Request) -> tuple[int, Object]:
         body: Object = json.loads(json.dumps(request.body))
+        if body["kind"] == "SelfSubjectAccessReview":
+            return 201, reviewed(body, self._may)
+        if body["kind"] in self.refusals:
+            status, message = self.refusals[body["kind"]]
+            return status, _status(status, message)
         if f"{request.path}/{body['metadata']['name']}" in self.objects:
             return 409, _status(409, "already exists")
         namespace = body["metadata"].get("namespace")
         if namespace and f"/api/v1/namespaces/{namespace}" not in self.objects:
             return 404, _status(404, f"namespace {namespace} not found")
+        if request.query.get("dryRun") == "All":
+            return 201, body
         return 201, self._add(request.path, body)
 
     def _put(self, request: Request) -> tuple[int, Object]:
@@ -297,11 +344,22 @@ def _is_collection(path: str) -> bool:
 
 
 def _selected(thing: Object, request: Request) -> bool:
-    selector = request.query.get("labelSelector")
-    if selector is None:
-        return True
-    key, _, value = selector.partition("=")
-    return bool(thing["metadata"].get("labels", {}).get(key) == value)
+    """By labels (`key`, or `key=value`), and by fields (`path!=value` only)."""
+    labels = thing["metadata"].get("labels", {})
+    key, equals, value = request.query.get("labelSelector", "").partition("=")
+    fields = (one.split("!=") for one in request.query.get("fieldSelector", "").split(",") if one)
+    return (
+        (not key or key in labels)
+        and (not equals or labels.get(key) == value)
+        and all(_field(thing, path) != unwanted for path, unwanted in fields)
+    )
+
+
+def _field(thing: Object, path: str) -> object:
+    found: Any = thing
+    for part in path.split("."):
+        found = found.get(part, {})
+    return found
 
 
 def _bound(wanted: Mapping[str, Any], current: Object) -> bool:

@@ -2,12 +2,14 @@
 
 fio runs its workers as threads: as processes they leave the process group and write on after their
 parent was killed (docs/signals.md). The files are bounded in size and the run in time. fio unlinks
-them when it ends, after SIGTERM too; SIGKILL leaves them, in the run's emptyDir, which goes with
-the pod, or in the host path under names that begin with `stressor-<run>.`.
+them when it ends, after SIGTERM too; SIGKILL leaves them, in the run's emptyDir or in the storage
+class's volume, which go with the pod, or in the host path under names that begin with
+`stressor-<run>.`.
 """
 
 import json
 import posixpath
+import re
 from collections.abc import Iterator, Mapping
 
 from stressor.model import Comparison, Gate, GateAction, LoadResult, ParamValue, Verdict
@@ -31,6 +33,17 @@ _EXIT_WORDS = {
     143: "terminated (SIGTERM)",
 }
 _TIMING_SLACK_S = 1.0
+_LEAST_CLAIM_BYTES = 1024 * MIB
+"""The smallest volume that is asked for: mkfs.xfs refuses less than 300 MiB (xfsprogs 6.0), and the
+block storage of clouds comes in whole GiB."""
+# A DNS subdomain, as the API demands of the names of StorageClasses.
+_CLASS = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+
+
+def _storage_class(value: ParamValue) -> str | None:
+    if isinstance(value, str) and len(value) <= 253 and _CLASS.fullmatch(value):
+        return None
+    return f"must be the name of a StorageClass: {value!r}"
 
 
 def _host_path(value: ParamValue) -> str | None:
@@ -47,6 +60,7 @@ _CHECKS: Mapping[str, Check] = {
     "jobs": between(whole, "1", "64"),
     "rate_iops": between(whole, "1", "1000000"),
     "host_path": _host_path,
+    "storage_class": _storage_class,
 }
 
 
@@ -57,6 +71,8 @@ def mistakes(params: Mapping[str, ParamValue]) -> tuple[str, ...]:
     sizes_read = "size" not in found and "block" not in found
     if sizes_read and size_bytes(merged["block"]) > size_bytes(merged["size"]):
         found["block"] = "`block` is larger than `size`"
+    if "host_path" in params and "storage_class" in params:
+        found.setdefault("storage_class", "`storage_class` and `host_path` exclude each other")
     return tuple(found.values())
 
 
@@ -67,16 +83,30 @@ def default_gates() -> tuple[Gate, ...]:
 
 
 def needs(params: Mapping[str, ParamValue]) -> Needs:
-    """Scratch space for every job's file, in the run's emptyDir or in the named host path."""
+    """Scratch space for every job's file: in the run's emptyDir, in the named host path, or in a
+    volume of the named storage class."""
     merged = {**DEFAULTS, **params}
     host_path, rate = merged.get("host_path"), merged.get("rate_iops")
     jobs = whole(merged["jobs"])
     file_bytes = size_bytes(merged["size"]) * jobs
     # fio's rate is each job's own.
     writes_per_s = None if rate is None else whole(rate) * jobs
+    if "storage_class" in merged:
+        return Needs(
+            storage_class=str(merged["storage_class"]),
+            claim_bytes=_claim_bytes(file_bytes),
+            claim_file_bytes=file_bytes,
+            writes_per_s=writes_per_s,
+        )
     if host_path is None:
         return Needs(scratch_bytes=file_bytes + 16 * MIB, writes_per_s=writes_per_s)
     return Needs(host_path=str(host_path), host_path_bytes=file_bytes, writes_per_s=writes_per_s)
+
+
+def _claim_bytes(file_bytes: int) -> int:
+    """The files, and an eighth more: ext4 keeps 5 % for root, and its journal and inode tables take
+    up to 3 % of a volume of this size."""
+    return max(_LEAST_CLAIM_BYTES, file_bytes + file_bytes // 8)
 
 
 def argv(params: Mapping[str, ParamValue], hold_s: float) -> tuple[str, ...]:
@@ -86,7 +116,8 @@ def argv(params: Mapping[str, ParamValue], hold_s: float) -> tuple[str, ...]:
     after their run, because a folder of its own could not be made there without root.
     """
     merged = {**DEFAULTS, **params}
-    folder = MARK_MOUNT if "host_path" not in merged else SCRATCH_MOUNT
+    elsewhere = "host_path" in merged or "storage_class" in merged
+    folder = SCRATCH_MOUNT if elsewhere else MARK_MOUNT
     rate = merged.get("rate_iops")
     return (
         "fio",

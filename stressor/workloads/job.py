@@ -22,6 +22,8 @@ ABORT_ANNOTATION = "stressor.dev/abort-command"
 ENTRY_POINT = "/usr/local/bin/stressor-entry"
 MARK_MOUNT = "/stressor"
 SCRATCH_MOUNT = "/scratch"
+SCRATCH_VOLUME = "scratch"
+IMAGE_PULL_POLICY = "IfNotPresent"
 CONTAINER = "load"
 LEASE_NAME = "stressor"
 NOBODY = 65534
@@ -167,8 +169,6 @@ def _labels(run: str) -> dict[str, str]:
 
 def _pod(run: str, node: str, needs: Needs) -> Manifest:
     mark = {"name": mark_volume(run), "emptyDir": {"sizeLimit": str(needs.scratch_bytes)}}
-    # Type Directory: a missing path must fail, not appear on the root disk.
-    scratch = {"name": "scratch", "hostPath": {"path": needs.host_path, "type": "Directory"}}
     return {
         "restartPolicy": "Never",
         "terminationGracePeriodSeconds": _GRACE_S,
@@ -182,7 +182,33 @@ def _pod(run: str, node: str, needs: Needs) -> Manifest:
             "fsGroup": NOBODY,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "volumes": [mark] if needs.host_path is None else [mark, scratch],
+        "volumes": [mark, *_scratch(run, needs)],
+    }
+
+
+def _scratch(run: str, needs: Needs) -> tuple[Manifest, ...]:
+    """The volume at SCRATCH_MOUNT where there is one. Raises ValueError for two at once."""
+    if needs.host_path is not None and needs.storage_class is not None:
+        raise ValueError("scratch is a host path or a storage class's volume, not both")
+    if needs.host_path is not None:
+        # Type Directory: a missing path must fail, not appear on the root disk.
+        path = {"path": needs.host_path, "type": "Directory"}
+        return ({"name": SCRATCH_VOLUME, "hostPath": path},)
+    if needs.storage_class is not None:
+        claim = {"volumeClaimTemplate": _claim(run, needs.storage_class, needs.claim_bytes)}
+        return ({"name": SCRATCH_VOLUME, "ephemeral": claim},)
+    return ()
+
+
+def _claim(run: str, storage_class: str, size_bytes: int) -> Manifest:
+    """A claim that its pod owns: it is deleted with the pod, and never used by another."""
+    return {
+        "metadata": {"labels": _labels(run)},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": storage_class,
+            "resources": {"requests": {"storage": str(size_bytes)}},
+        },
     }
 
 
@@ -200,11 +226,11 @@ def _container(
         "STRESSOR_END_BY": str(end_by_unix_s),
     }
     mark = {"name": mark_volume(run), "mountPath": MARK_MOUNT}
-    scratch = {"name": "scratch", "mountPath": SCRATCH_MOUNT}
+    scratch = ({"name": v["name"], "mountPath": SCRATCH_MOUNT} for v in _scratch(run, needs))
     return {
         "name": CONTAINER,
         "image": image,
-        "imagePullPolicy": "IfNotPresent",
+        "imagePullPolicy": IMAGE_PULL_POLICY,
         "command": [ENTRY_POINT, *argv],
         "env": [{"name": name, "value": value} for name, value in environment.items()],
         "resources": _resources(needs),
@@ -213,7 +239,7 @@ def _container(
             "capabilities": {"drop": ["ALL"]},
             "readOnlyRootFilesystem": True,
         },
-        "volumeMounts": [mark] if needs.host_path is None else [mark, scratch],
+        "volumeMounts": [mark, *scratch],
     }
 
 

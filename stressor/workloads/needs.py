@@ -16,6 +16,10 @@ class Needs:
     `host_path_bytes` is the most that the load keeps there, and `writes_per_s` what it asks of a
     disk at most; None: as fast as the disk takes it. Both are the tool's own limits, for a plan to
     show; Kubernetes does not enforce them.
+
+    `storage_class` names the StorageClass of a volume of `claim_bytes` that is made for the pod,
+    goes with it, and is mounted at /scratch; `claim_file_bytes` is the most that the load keeps in
+    it. Not together with `host_path`.
     """
 
     cpu_limit_cores: float = 1.0
@@ -26,3 +30,6 @@ class Needs:
     host_path: str | None = None
     host_path_bytes: int = 0
     writes_per_s: int | None = None
+    storage_class: str | None = None
+    claim_bytes: int = 0
+    claim_file_bytes: int = 0

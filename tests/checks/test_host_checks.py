@@ -264,3 +264,40 @@ def test_a_run_folder_that_is_read_only() -> None:
     found = only("run-folder", recorded("run-folder-read-only"))
     assert (found.level, found.remedy) == (FAIL, "mount -o remount,rw /run")
     assert found.text == "cannot write to /run: Read-only file system"
+
+
+@pytest.mark.parametrize(
+    ("lines", "level", "text"),
+    [
+        (("name=n1", "known=hosts", "hosts=read", "resolver=192.0.2.1"), PASS, "without DNS"),
+        (("name=n1", "hosts=read", "known=myhostname", "resolver=x"), PASS, "without DNS"),
+        (("name=n1", "hosts=read"), PASS, "no resolver to wait for"),
+        (("name=n1", "hosts=read", "resolver=192.0.2.1"), WARN, "sudo waits for 192.0.2.1"),
+        (("name=n1",), WARN, "unknown: its own name"),
+        (("hosts=read",), WARN, "unknown: its own name"),
+    ],
+)
+def test_a_host_that_needs_a_resolver_for_its_own_name_is_told(
+    lines: tuple[str, ...], level: Level, text: str
+) -> None:
+    found = only("own-name", framed("own-name", *lines))
+    assert found.level is level
+    assert text in found.text
+
+
+@pytest.mark.parametrize(
+    ("lines", "level", "text"),
+    [
+        (("now=200000", "at=100", "at=196400", "looked=yes"), PASS, "newest of 2 snapshots is 1.0"),
+        (("now=200000", "at=100000", "looked=yes"), WARN, "27.8 h old"),
+        (("now=200000", "looked=yes"), WARN, "no etcd snapshot"),
+        (("now=100", "at=200", "looked=yes"), WARN, "unknown: the newest snapshot lies in"),
+        (("now=200000", "at=199999"), WARN, "unknown: whether"),
+        (("now=", "looked=yes"), WARN, "unknown: whether"),
+        (("skip=yes", "now=1", "looked=yes"), Level.SKIP, "not a host of the control plane"),
+    ],
+)
+def test_a_recent_snapshot_is_looked_for(lines: tuple[str, ...], level: Level, text: str) -> None:
+    found = only("snapshot", framed("snapshot", *lines))
+    assert found.level is level
+    assert text in found.text

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stressor.checks import CHECKS, sshd
-from stressor.checks.base import parse_facts
+from stressor.checks.base import joined, parse_facts, script_argv
 from stressor.model import Host, Route
 
 HOST = Host("cp-1", (Route("10.0.0.1"),), scratch_dir="/no such/folder")
@@ -38,3 +38,20 @@ def test_a_script_answers_whole_and_says_nothing_else(shell: str, name: str) -> 
     assert facts is not None
     assert (done.stderr, done.returncode) == ("", 0)
     assert not list(Path("/run").glob(".stressor-preflight.*"))
+
+
+@pytest.mark.parametrize("shell", [shell for shell in SHELLS if shutil.which(shell)])
+def test_joined_scripts_answer_each_in_a_frame_of_its_own(shell: str) -> None:
+    first = script_argv("first", 'for word; do echo "word=$word"; done', "a b", "$(id)", "'")
+    broken = script_argv("broken", "exit 3")
+    last = script_argv("last", 'echo "count=$#"; cat')
+    argv = joined((first, broken, last))
+    done = subprocess.run(
+        [*SHELLS[shell], *argv[1:]], capture_output=True, text=True, timeout=20, input="noise=1\n"
+    )
+    found = {name: parse_facts(name, done.stdout) for name in ("first", "broken", "last")}
+    assert found["first"] is not None
+    assert found["first"].all("word") == ("a b", "$(id)", "'")
+    assert found["broken"] is None
+    assert found["last"] is not None
+    assert found["last"].values == {"count": ("0",)}

@@ -88,6 +88,16 @@ def test_a_host_path_is_said_with_the_level_that_it_costs(tmp_path: Path) -> Non
     assert "is compared by run" in said
 
 
+def test_a_storage_class_is_said_with_the_volume_that_it_makes(tmp_path: Path) -> None:
+    phases = DISK.replace("host_path: /data", "storage_class: fast")
+    code, said = planned(tmp_path, phases, inventory=answered())
+    assert code == 0, said
+    words = " ".join(said.split())
+    assert "a volume of 1024 MiB of StorageClass fast at /scratch, deleted with its pod" in words
+    assert "over and over the same 16 MiB" in words
+    assert "Namespace stressor-RUN (restricted)" in words
+
+
 def test_disk_load_without_an_answer_about_bystanders_is_refused(tmp_path: Path) -> None:
     code, said = planned(tmp_path, DISK)
     assert code == 3

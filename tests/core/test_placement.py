@@ -92,3 +92,13 @@ def test_an_etcd_whose_data_nobody_named_is_unknown_and_not_absent() -> None:
     )
     places = etcd_places(Inventory("c", hosts))
     assert places == (Place("cp", None), Place("other", "/e"))
+
+
+def test_a_storage_class_is_unknown_whatever_the_kubelet_stands_on() -> None:
+    volume = Place("n1", "/var/lib/kubelet", storage_class="fast")
+    for kubelet in (SDA, SDB, NFS, None):
+        (found,) = compare({volume: kubelet}, {Place("n1", "/e"): SDA})
+        assert found.isolation is Isolation.UNKNOWN
+        assert "StorageClass fast" in found.why
+    assert judge([found], ANSWERED, unknown_reason=None).refusals
+    assert judge([found], ANSWERED, unknown_reason="its own array").refusals == ()

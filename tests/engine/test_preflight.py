@@ -1,20 +1,27 @@
 """Preflight's I/O on hosts made of values: what is asked, and what silence becomes."""
 
+import threading
 from dataclasses import replace
 
 import pytest
 
 from stressor.checks import CHECKS
 from stressor.checks.base import Finding, Level
-from stressor.engine.preflight import Inspector
+from stressor.checks.blast_radius import Own
+from stressor.engine.preflight import Inspector, jump_hosts
 from stressor.model import Host, Route, Transport
-from stressor.remote.base import Completed, Outcome, Remote, TimedOut
+from stressor.remote.base import Completed, Outcome, Remote, TimedOut, UnreachableReason
 from stressor.testing.clock import ManualClock
 from stressor.testing.remote import FakeFault, FakeHost, FakeRemote
 
 HOST = Host("n1", (Route("127.0.0.1"),))
+HERE = Own("boot-here", "ext4", "/dev/vda")
 DONE = Completed(0, b"", b"", 0.0)
 EMPTY: dict[tuple[str, ...], Outcome] = {("true",): DONE, ("sudo", "-n", "--", "true"): DONE}
+
+
+def spoken(_route: Route, _deadline_s: float) -> None:
+    """Every door that is knocked at opens."""
 
 
 def inspector(*machines: FakeHost, only: frozenset[str] = frozenset()) -> Inspector:
@@ -25,7 +32,7 @@ def inspector(*machines: FakeHost, only: frozenset[str] = frozenset()) -> Inspec
         # As the backends do: what runs under sudo is the host's word, not the machine's.
         return FakeRemote(replace(by_name[host.name], host=host))
 
-    return Inspector(connect, only, clock.now_s, clock.now_s)
+    return Inspector(connect, only, HERE, knock=spoken, unix_s=clock.now_s, now_s=clock.now_s)
 
 
 def levels(found: tuple[Finding, ...]) -> dict[str, Level]:
@@ -38,6 +45,7 @@ def test_i4_a_host_that_answers_nothing_useful_passes_no_check_but_its_login() -
         "login": Level.PASS,
         **{check.NAME: Level.FAIL for check in CHECKS},
         "sshd": Level.WARN,
+        "orchestrator": Level.WARN,
     }
     assert all(one.unknown for one in found if one.check != "login")
 
@@ -72,7 +80,9 @@ def test_only_asks_for_what_was_named() -> None:
 def test_the_second_route_is_used_when_the_first_is_dead() -> None:
     host = replace(HOST, routes=(Route("127.0.0.1"), Route("127.0.0.2")))
     ways = (FakeHost(host, fault=FakeFault.UNREACHABLE), FakeHost(host, commands=EMPTY))
-    found = Inspector(lambda one, route: FakeRemote(replace(ways[route], host=one))).host(host)
+    found = Inspector(
+        lambda one, route: FakeRemote(replace(ways[route], host=one)), knock=spoken
+    ).host(host)
     assert [one.level for one in found if one.check == "login"] == [Level.FAIL, Level.PASS]
     assert "clock" in levels(found)
     assert "sh" not in [call[0] for call in ways[0].calls]
@@ -90,6 +100,64 @@ def test_this_machine_has_no_login_to_try() -> None:
     host = replace(HOST, transport=Transport.LOCAL)
     found = levels(inspector(FakeHost(host, commands=EMPTY)).host(host))
     assert (found["login"], "sshd" in found) == (Level.SKIP, False)
+
+
+GATE = Route("192.0.2.1", 2222, "gate", "/k")
+INNER = Route("192.0.2.2", 22, "inner", "/k")
+
+
+def test_every_machine_that_somebody_jumps_over_is_a_host_of_its_own() -> None:
+    hosts = (
+        replace(HOST, routes=(Route("10.0.0.1", jumps=(GATE, INNER)), Route("10.0.0.2"))),
+        replace(HOST, name="n2", routes=(Route("10.0.0.3", jumps=(GATE,)),), become=True),
+    )
+    found = {host.name: (host.routes, behind) for host, behind in jump_hosts(hosts).items()}
+    assert found == {
+        "jump 192.0.2.1": ((GATE,), 2),
+        "jump 192.0.2.2": ((replace(INNER, jumps=(GATE,)),), 1),
+    }
+    assert jump_hosts((HOST,)) == {}
+
+
+@pytest.mark.parametrize(
+    ("setting", "level"), [("local", Level.PASS), ("no", Level.FAIL), ("remote", Level.FAIL)]
+)
+def test_a_jump_host_must_let_others_through(setting: str, level: Level) -> None:
+    gate = Host("jump 192.0.2.1", (GATE,))
+    lines = ("port=22", "maxstartups=200:30:400", "maxsessions=40", f"allowtcpforwarding={setting}")
+    said = "\n".join(("stressor-facts sshd", *lines, "end sshd", "")).encode()
+    machine = FakeHost(gate, commands={**EMPTY, ("sh",): Completed(0, said, b"", 0.0)})
+    behind = replace(HOST, routes=(Route("10.0.0.1", jumps=(GATE,)),))
+    machines = (machine, FakeHost(behind, commands=EMPTY))
+    found = {host.name: levels(some) for host, some in inspector(*machines).inspect([behind])}
+    assert found["jump 192.0.2.1"] == {"login": Level.PASS, "sshd": level}
+
+
+def test_dead_hosts_do_not_keep_the_living_waiting() -> None:
+    """More dead hosts than there are processors by far: each holds its thread until the last
+    living one has been heard of."""
+    dead, heard = 100, threading.Event()
+    hosts = [
+        replace(HOST, name=f"n{at}", routes=(Route(f"10.0.0.{at}"),)) for at in range(dead + 1)
+    ]
+    living = FakeHost(hosts[-1], commands=EMPTY)
+
+    def connect(host: Host, _route: int) -> Remote:
+        assert host.name == living.host.name, "a host that does not speak is not logged in to"
+        return FakeRemote(living)
+
+    def door(route: Route, _deadline_s: float) -> UnreachableReason | None:
+        if route == living.host.routes[0]:
+            return None
+        assert heard.wait(30), "the living host was never heard of"
+        return UnreachableReason.SILENT
+
+    order = []
+    for host, _ in Inspector(connect, knock=door).inspect(hosts):
+        order.append(host.name)
+        heard.set()
+    assert order[0] == living.host.name
+    assert len(order) == dead + 1
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])

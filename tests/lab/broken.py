@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from stressor.lab.places import OPERATOR, places
-from tests.lab.bed import Bed
+from tests.lab.bed import Bed, wait_for
 
 FAULTY = "bystander"
 
@@ -218,13 +218,14 @@ def wrong_cluster(site: Site) -> None:
 
 RULES = """\
 - {apiGroups: [""], resources: [nodes], verbs: [get, list]}
-- {apiGroups: [""], resources: [namespaces], verbs: [get, list, watch, create, delete]}
-- {apiGroups: [""], resources: [pods], verbs: [get, list, watch, delete]}
-- {apiGroups: [""], resources: [pods/log], verbs: [get]}
-- {apiGroups: [batch], resources: [jobs], verbs: [get, list, watch, create, patch]}
+- {apiGroups: [""], resources: [namespaces], verbs: [get, list, create, delete]}
+- {apiGroups: [""], resources: [pods], verbs: [get, list, delete]}
+- {apiGroups: [""], resources: [pods/log, serviceaccounts], verbs: [get]}
+- {apiGroups: [""], resources: [resourcequotas], verbs: [get, list, create]}
+- {apiGroups: [batch], resources: [jobs], verbs: [get, list, create, patch]}
 - {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get, create, update, delete]}
 """
-"""A role that somebody wrote by hand: it lacks the deletion of Jobs."""
+"""A role that somebody wrote by hand: it lacks the deletion of Jobs, and nothing else."""
 
 
 def one_verb_short(site: Site) -> None:
@@ -292,3 +293,29 @@ def apiserver_down(site: Site) -> None:
     site.undo.callback(site.bed.stressor, "lab", "up")
     site.undo.callback(site.bed.stressor, "lab", "heal")
     assert site.bed.stressor("lab", "break", "apiserver", "node2").returncode == 0
+
+
+def image_missing(site: Site) -> None:
+    """A name of the load image that node3 does not know. Kubelets look every 30 s, and say it when
+    something has changed."""
+    image, name = site.bed.inventory.load_image, "registry.invalid/stressor/load:two"
+    for node in ("node1", "node2"):
+        tag = f"ctr -n k8s.io images tag --force {image} {name}"
+        site.change(node, tag, f"ctr -n k8s.io images rm {name}")
+    site.common["stressor_load_image"] = name
+    wait_for(lambda: _named(site, name) == ["node1", "node2"] or None, 120.0, str)
+
+
+def _named(site: Site, image: str) -> list[str]:
+    nodes = json.loads(site.kubectl("get", "nodes", "-o", "json"))["items"]
+    return [
+        node["metadata"]["name"]
+        for node in nodes
+        if any(image in one["names"] for one in node["status"].get("images", []))
+    ]
+
+
+def killed_run(site: Site) -> None:
+    """What the host of a killed guard shows: the run's folder, and neither guard nor tombstone."""
+    folder = "/run/stressor/r0dead1"
+    site.change(FAULTY, f"mkdir -p {folder}; echo 999999 1 >{folder}/guard.pid", f"rm -r {folder}")

@@ -72,6 +72,22 @@ CASES = {
     "a stranger in it": Wanted(
         broken.stranger, "nodes", FAULTY, "fail", "no node of this cluster", "bystanders"
     ),
+    "wrong cluster": Wanted(
+        broken.wrong_cluster, "pin", "", "fail", "another cluster: its UID is", "context"
+    ),
+    "RBAC one verb short": Wanted(
+        broken.one_verb_short, "rbac", "", "fail", "may not delete jobs.batch", "can-i delete jobs"
+    ),
+    "API through a proxy path": Wanted(
+        broken.proxy_path, "access-path", "", "warn", "management server", "https://NODE:6443"
+    ),
+    "expired token": Wanted(broken.token_expired, "pin", "", "fail", "401", "log in again"),
+    "image missing on one node": Wanted(
+        broken.image_missing, "image", "node3", "warn", "not on node node3", "crictl pull"
+    ),
+    "leftovers of a killed run": Wanted(
+        broken.killed_run, "leftovers", FAULTY, "warn", "lost its guard", "stressor abort --run"
+    ),
     "apiserver down on one of three": Wanted(
         broken.apiserver_down, "api", "node2", "fail", "/readyz", "kube-apiserver"
     ),

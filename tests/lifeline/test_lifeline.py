@@ -174,7 +174,7 @@ def test_hosts_of_an_open_run_outlive_a_plan_without_them(tmp_path: Path) -> Non
     assert [host.name for host in lifeline.read(path).hosts] == ["node9", "node1"]
 
 
-def test_drills_outlive_what_is_written_later_and_go_with_their_host(tmp_path: Path) -> None:
+def test_drills_outlive_whatever_is_written_later(tmp_path: Path) -> None:
     plain = Host("plain", (Route("10.0.0.2"),))
     path = lifeline.refresh(tmp_path, "lab", (FULL_HOST, plain), 1.0)
     other = replace(DRILL, host="plain")
@@ -184,7 +184,7 @@ def test_drills_outlive_what_is_written_later_and_go_with_their_host(tmp_path: P
     lifeline.record_drills(tmp_path, "lab", (again,))
     assert set(lifeline.read(path).drills) == {again, other}
     lifeline.refresh(tmp_path, "lab", (plain,), 3.0)
-    assert lifeline.read(path).drills == (other,)
+    assert set(lifeline.read(path).drills) == {again, other}
 
 
 def test_another_way_in_is_another_access() -> None:

@@ -50,6 +50,7 @@ PLAN = Plan(
     namespace="stressor-7f3a",
     image="load:1",
     storage_notes=("storage of load on node1 and of etcd on node1: shared (same device 254:0)",),
+    accepted=("node2: free-disk: /run: 98 % used; accepted: a spare node",),
 )
 BY_HAND = ["stressor abort --host 10.0.0.1 --user root --host-key SHA256:" + "A" * 43]
 HEADER = Header(

@@ -29,6 +29,13 @@ def recorded(name: str) -> str:
         ({"rate_iop": 5}, "unknown parameter `rate_iop` (did you mean `rate_iops`?)"),
         ({"host_path": "data"}, "`host_path` must be an absolute path: 'data'"),
         ({"host_path": 3}, "`host_path` must be an absolute path: 3"),
+        ({"storage_class": ""}, "`storage_class` must be the name of a StorageClass: ''"),
+        ({"storage_class": "Fast"}, "`storage_class` must be the name of a StorageClass: 'Fast'"),
+        ({"storage_class": True}, "`storage_class` must be the name of a StorageClass: True"),
+        (
+            {"storage_class": "fast", "host_path": "/d"},
+            "`storage_class` and `host_path` exclude each other",
+        ),
     ],
 )
 def test_mistakes_are_named(params: dict[str, ParamValue], text: str) -> None:
@@ -85,6 +92,21 @@ def test_the_volume_holds_the_files_of_all_jobs() -> None:
     needs = disk.needs({"size": "8MiB", "jobs": 3})
     assert needs.host_path is None
     assert 24 * MIB < needs.scratch_bytes <= 48 * MIB
+
+
+def test_a_storage_class_gives_a_volume_with_room_for_the_files() -> None:
+    params: dict[str, ParamValue] = {"storage_class": "fast.ssd", "size": "4GiB", "jobs": 2}
+    assert disk.mistakes(params) == ()
+    assert "--directory=/scratch" in disk.argv(params, 1.0)
+    needs = disk.needs(params)
+    assert (needs.storage_class, needs.host_path) == ("fast.ssd", None)
+    assert needs.claim_file_bytes == 8192 * MIB
+    assert 1.1 * needs.claim_file_bytes <= needs.claim_bytes <= 1.2 * needs.claim_file_bytes
+
+
+def test_a_small_volume_is_still_one_that_can_be_formatted() -> None:
+    needs = disk.needs({"storage_class": "fast", "size": "1MiB"})
+    assert needs.claim_bytes == 1024 * MIB
 
 
 def test_disk_load_touches_storage() -> None:

@@ -118,6 +118,33 @@ def test_a_host_path_must_exist() -> None:
     assert container(job)["volumeMounts"][1] == {"name": "scratch", "mountPath": "/scratch"}
 
 
+def test_a_storage_class_gives_each_pod_a_volume_that_goes_with_it() -> None:
+    job = built(needs=Needs(storage_class="fast", claim_bytes=3 << 30))
+    assert pod(job)["volumes"][1] == {
+        "name": "scratch",
+        "ephemeral": {
+            "volumeClaimTemplate": {
+                "metadata": {
+                    "labels": {"app.kubernetes.io/name": "stressor", "stressor.dev/run": "r1"}
+                },
+                "spec": {
+                    "accessModes": ["ReadWriteOnce"],
+                    "storageClassName": "fast",
+                    "resources": {"requests": {"storage": str(3 << 30)}},
+                },
+            }
+        },
+    }
+    assert container(job)["volumeMounts"][1] == {"name": "scratch", "mountPath": "/scratch"}
+    # The mark stays: it is what a guard knows the load by.
+    assert pod(job)["volumes"][0]["name"] == "stressor-r1"
+
+
+def test_scratch_has_one_place() -> None:
+    with pytest.raises(ValueError, match="not both"):
+        built(needs=Needs(host_path="/var/scratch", storage_class="fast"))
+
+
 @pytest.mark.parametrize(
     "changes",
     [

@@ -54,6 +54,9 @@ def serve(api: MemoryApi) -> ThreadingHTTPServer:
             self.send_response_only(response.status)
             self.send_header("Date", formatdate(api.unix_s, usegmt=True))
             self.send_header("Content-Length", str(len(response.body)))
+            for text in response.warnings:
+                quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+                self.send_header("Warning", f'299 - "{quoted}"')
             self.end_headers()
             self.wfile.write(response.body)
 

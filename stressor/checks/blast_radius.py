@@ -1,0 +1,114 @@
+"""Where the orchestrator and the jump hosts stand: what a test breaks must not be what stops it."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from stressor.checks.base import Finding, Level, Reading, script_argv, unknown
+from stressor.model import Host, Role
+
+NAME = "orchestrator"
+_SCRIPT = 'echo "boot=$(cat /proc/sys/kernel/random/boot_id 2>/dev/null </dev/null)"'
+_ELSEWHERE = "run stressor on a machine outside of the tested cluster"
+_NETWORK = ("nfs", "nfs4", "ceph", "cifs", "smb3", "glusterfs", "lustre", "afs", "gfs2", "ocfs2")
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """This machine. `boot_id` is the kernel's own (random(4)): one kernel, one id, whatever name
+    spaces lie between. None: it could not be read. `filesystem` and `source` are those of the
+    state folder, by /proc/self/mountinfo. `in_pod`: Kubernetes started this process."""
+
+    boot_id: str | None
+    filesystem: str | None
+    source: str | None
+    in_pod: bool = False
+
+
+def argv(host: Host) -> tuple[str, ...]:
+    """The host's boot id."""
+    return script_argv(NAME, _SCRIPT)
+
+
+def judge_host(
+    reading: Reading, roles: frozenset[Role], own: Own, *, disposable: bool
+) -> tuple[Finding, ...]:
+    """FAIL when this machine is that host: its load, its hanging disk and its death are ours. A
+    disposable cluster may be one on this very machine, as the lab is: WARN."""
+    theirs = reading.facts.one("boot")
+    if theirs is None or own.boot_id is None:
+        why = "whether this machine is that host"
+        remedy = "cat /proc/sys/kernel/random/boot_id, here and there"
+        return (unknown(NAME, reading.host, Level.WARN, why, remedy),)
+    if theirs != own.boot_id:
+        return (Finding(NAME, reading.host, Level.PASS, "another machine than this one"),)
+    what = "a bystander" if Role.BYSTANDER in roles else "a node of the tested cluster"
+    text = f"this machine runs {what}: one kernel"
+    if disposable:
+        text = f"{text}; allowed: disposable: true"
+    level = Level.WARN if disposable else Level.FAIL
+    return (Finding(NAME, reading.host, level, text, _ELSEWHERE),)
+
+
+def judge_own(own: Own) -> tuple[Finding, ...]:
+    """This machine by itself: in a pod, or with its journal on storage that others share."""
+    found = tuple(_own(own))
+    text = f"state on {own.filesystem} of {own.source}, as this machine sees it"
+    return found or (Finding(NAME, "", Level.PASS, text),)
+
+
+def _own(own: Own) -> Iterator[Finding]:
+    if own.in_pod:
+        text = "stressor runs in a pod: what it tests may end it"
+        yield Finding(NAME, "", Level.FAIL, text, _ELSEWHERE)
+    if own.filesystem is None:
+        why = "what the state folder stands on"
+        yield unknown(NAME, "", Level.WARN, why, "findmnt -T STATE; or set STRESSOR_STATE")
+    elif own.filesystem in _NETWORK:
+        text = f"the journal stands on {own.filesystem} ({own.source}): suspect storage"
+        remedy = "STRESSOR_STATE=/a/local/folder: a hanging journal stops the run"
+        yield Finding(NAME, "", Level.FAIL, text, remedy)
+
+
+def judge_jumps(hosts: Sequence[Host]) -> tuple[Finding, ...]:
+    """WARN for each jump host that is itself a host of the inventory: load on it, or on what it
+    shares with the cluster, shuts the way to those behind it."""
+    known = {route.address: host for host in hosts for route in host.routes}
+    behind: dict[str, list[str]] = {}
+    for host in hosts:
+        for route in host.routes:
+            for jump in route.jumps:
+                if jump.address in known and host.name not in behind.get(jump.address, ()):
+                    behind.setdefault(jump.address, []).append(host.name)
+    return tuple(_jump(known[address], names) for address, names in behind.items())
+
+
+def _jump(host: Host, names: Iterable[str]) -> Finding:
+    what = "a bystander" if Role.BYSTANDER in host.roles else "a node of the tested cluster"
+    text = f"jump host {host.name} is {what}: the way to {', '.join(names)} leads over it"
+    return Finding(NAME, host.name, Level.WARN, text, "add a route around it: stressor_routes")
+
+
+def mount_of(path: str, mountinfo: str) -> tuple[str, str] | None:
+    """Filesystem and source of the mount that holds `path`, from the text of mountinfo (proc(5));
+    None when no line holds it."""
+    best: tuple[int, str, str] | None = None
+    for line in mountinfo.splitlines():
+        left, _, right = line.partition(" - ")
+        words, kinds = left.split(), right.split()
+        if len(words) < 5 or len(kinds) < 2:
+            continue
+        point = _unescaped(words[4])
+        inside = point == "/" or path == point or path.startswith(f"{point}/")
+        # Of two mounts on one point the later one is seen.
+        if inside and (best is None or len(point) >= best[0]):
+            best = (len(point), kinds[0], _unescaped(kinds[1]))
+    return None if best is None else best[1:]
+
+
+_ESCAPES: Mapping[str, str] = {"\\040": " ", "\\011": "\t", "\\012": "\n", "\\134": "\\"}
+
+
+def _unescaped(text: str) -> str:
+    for escape, character in _ESCAPES.items():
+        text = text.replace(escape, character)
+    return text

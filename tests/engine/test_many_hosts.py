@@ -1,0 +1,66 @@
+"""Preflight of a fleet: fifty real sshds' worth of logins, with dead hosts among them."""
+
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from stressor.checks.base import Level
+from stressor.engine.preflight import Inspector
+from stressor.model import Host, Role
+from stressor.remote.connect import connect
+from tests.sshd import running_sshd
+
+pytestmark = [pytest.mark.ssh, pytest.mark.slow, pytest.mark.timeout(120)]
+HOSTS = 50
+PER_SSHD = 13
+LIMIT_S = 30.0
+"""The acceptance line of the change that brought it."""
+
+
+@contextmanager
+def silent_port() -> Iterator[int]:
+    """Connections are taken by the kernel, and nobody ever says a word."""
+    with socket.socket() as mute:
+        mute.bind(("127.0.1.1", 0))
+        mute.listen(16)
+        yield mute.getsockname()[1]
+
+
+@contextmanager
+def fleet(folder: Path) -> Iterator[tuple[Host, ...]]:
+    """Hosts on addresses of the loopback: to the client each is a host with handshake, login and
+    scripts of its own. One sshd listens on 16 addresses at most."""
+    with ExitStack() as stack:
+        hosts: list[Host] = []
+        for first in range(0, HOSTS, PER_SSHD):
+            count = min(PER_SSHD, HOSTS - first)
+            addresses = [f"127.0.{first + 1}.{at + 1}" for at in range(count)]
+            options = (*(f"ListenAddress {one}" for one in addresses), "MaxStartups 500")
+            sshd = stack.enter_context(running_sshd(folder / f"sshd{first}", *options))
+            hosts += [
+                Host(f"n{first + at}", (sshd.route(address=one),), frozenset({Role.WORKER}))
+                for at, one in enumerate(addresses)
+            ]
+        yield tuple(hosts)
+
+
+def test_fifty_hosts_are_asked_in_time_and_dead_ones_delay_nobody(tmp_path: Path) -> None:
+    with fleet(tmp_path) as living, silent_port() as dead:
+        (route,) = living[0].routes
+        mute = [Host(f"dead{at}", (replace(route, port=dead),)) for at in range(4)]
+        inspector = Inspector(lambda host, way: connect(host, route=way))
+        began_s, times = time.monotonic(), {}
+        for host, found in inspector.inspect([*mute, *living]):
+            times[host.name] = time.monotonic() - began_s
+            # On a busy machine a login may be slow, which is said: a WARN.
+            failed = [one for one in found if one.check == "login" and one.level is Level.FAIL]
+            assert bool(failed) is (host in mute), found
+    took_s = max(times[host.name] for host in living)
+    assert took_s < LIMIT_S
+    assert len(times) == HOSTS + len(mute)
+    assert min(times[host.name] for host in living) < min(times[host.name] for host in mute)
