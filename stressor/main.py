@@ -17,6 +17,7 @@ VERBS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "config": ("stressor.cli.config:config", "Which settings hold, and who set them"),
         "demo": ("stressor.lab.demo:demo", "The main job, shown on the lab"),
         "drill": ("stressor.cli.drill:drill", "Try every way of an abort before it is needed"),
+        "init": ("stressor.cli.init:init", "Draft an inventory from what is there already"),
         "lab": ("stressor.lab.command:lab", "A real Kubernetes on this machine, with faults"),
         "plan": ("stressor.cli.plan:plan", "What a phase file would do, without touching anything"),
         "preflight": (

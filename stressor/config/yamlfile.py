@@ -76,19 +76,23 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 def read_yaml(path: Path) -> Document:
     """The file as data with lines. Raises ConfigError when it is missing, not YAML, or empty."""
-    text = _text(path)
+    return parse_yaml(str(path), _text(path))
+
+
+def parse_yaml(shown: str, text: str) -> Document:
+    """The text of the file that messages call `shown`, as `read_yaml`."""
     try:
-        _refuse_aliases(str(path), text)
+        _refuse_aliases(shown, text)
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:
-        raise ConfigError((_syntax_mistake(str(path), text, error),)) from error
+        raise ConfigError((_syntax_mistake(shown, text, error),)) from error
     except RecursionError as error:
-        raise ConfigError((f"{path}:1: nested too deeply to be read",)) from error
+        raise ConfigError((f"{shown}:1: nested too deeply to be read",)) from error
     if root is None:
-        raise ConfigError((f"{path}:1: the file is empty",))
+        raise ConfigError((f"{shown}:1: the file is empty",))
     reading = _Reading()
     data = reading.value(root, ())
-    return Document(str(path), data, reading.lines, tuple(reading.mistakes))
+    return Document(shown, data, reading.lines, tuple(reading.mistakes))
 
 
 def _text(path: Path) -> str:

@@ -25,7 +25,8 @@ class NodeFacts:
     """A node. `hostname` is its kubernetes.io/hostname label, which load is placed by.
 
     `ready` None: the node's own word is missing or "Unknown". Sizes are allocatable; None where the
-    API's quantity could not be read.
+    API's quantity could not be read. `addresses` are of every type, `internal_ips` those of type
+    InternalIP; `roles` are the ends of its node-role.kubernetes.io/ labels.
     """
 
     name: str
@@ -41,6 +42,8 @@ class NodeFacts:
     kubelet_version: str = ""
     kernel_version: str = ""
     os_image: str = ""
+    internal_ips: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

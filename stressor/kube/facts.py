@@ -22,6 +22,7 @@ from stressor.workloads.job import (
 
 Object = Mapping[str, Any]
 
+_ROLE = "node-role.kubernetes.io/"
 _QUANTITY = re.compile(r"([+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)([a-zA-Z]*)")
 _SCALES: Mapping[str, Decimal] = {
     **{unit: Decimal(10) ** power for unit, power in zip("num", (-9, -6, -3), strict=True)},
@@ -58,6 +59,7 @@ def node_facts(node: Object) -> NodeFacts:
     meta, spec, status = metadata(node), node.get("spec") or {}, node.get("status") or {}
     allocatable, info = status.get("allocatable") or {}, status.get("nodeInfo") or {}
     memory = quantity(allocatable.get("memory"))
+    addresses = status.get("addresses") or []
     taints = spec.get("taints") or []
     return NodeFacts(
         name=meta.get("name", ""),
@@ -65,14 +67,16 @@ def node_facts(node: Object) -> NodeFacts:
         hostname=labels(node).get("kubernetes.io/hostname", ""),
         ready={"True": True, "False": False}.get(_condition(status, "Ready").get("status", "")),
         unschedulable=bool(spec.get("unschedulable")),
-        control_plane="node-role.kubernetes.io/control-plane" in labels(node),
-        addresses=tuple(a.get("address", "") for a in status.get("addresses") or []),
+        control_plane=f"{_ROLE}control-plane" in labels(node),
+        addresses=tuple(a.get("address", "") for a in addresses),
         taints=tuple(f"{t.get('key', '')}:{t.get('effect', '')}" for t in taints),
         cpu_cores=quantity(allocatable.get("cpu")),
         memory_bytes=None if memory is None else math.floor(memory),
         kubelet_version=info.get("kubeletVersion", ""),
         kernel_version=info.get("kernelVersion", ""),
         os_image=info.get("osImage", ""),
+        internal_ips=tuple(a["address"] for a in addresses if a.get("type") == "InternalIP"),
+        roles=tuple(sorted(k.removeprefix(_ROLE) for k in labels(node) if k.startswith(_ROLE))),
     )
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from stressor.config.inventory import load_inventory
 from stressor.config.phases import load_suite
+from stressor.config.routes import HOST_VARIABLES
+from stressor.config.values import CLUSTER_VARIABLES
 from stressor.model import Host, Inventory, Role, Route
 
 ROOT = Path(__file__).parents[2]
@@ -39,3 +41,9 @@ def test_the_example_inventory_is_one() -> None:
     inventory = load_inventory(ROOT / "inventories" / "example.yaml")
     assert [len(inventory.with_role(role)) for role in Role] == [3, 2, 1]
     assert not inventory.disposable
+
+
+@pytest.mark.parametrize("name", [*HOST_VARIABLES, *CLUSTER_VARIABLES])
+def test_every_variable_that_is_read_is_explained(name: str) -> None:
+    page = (ROOT / "docs" / "inventory.md").read_text()
+    assert f"| `{name}` |" in page
