@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from stressor.cli import planning
 from stressor.config.layers import (
-    ELECTION_TIMEOUT_S,
     KEYS,
     Layer,
     find_project,
@@ -221,11 +219,6 @@ def test_root_does_not_believe_a_users_file(desk: Desk) -> None:
     (mistake,) = desk.mistakes()
     assert mistake.startswith(f"{desk.project}: belongs to uid 12345")
     assert desk.resolve({"STRESSOR_CONFIG": str(desk.project)}).settings
-
-
-def test_the_default_of_the_election_time_out_is_the_planners(desk: Desk) -> None:
-    assert desk.resolve().given("election_timeout").value == ELECTION_TIMEOUT_S
-    assert planning.ELECTION_TIMEOUT_S == ELECTION_TIMEOUT_S
 
 
 def test_the_state_folder_comes_from_the_environment_alone(desk: Desk) -> None:
