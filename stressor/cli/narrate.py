@@ -16,6 +16,7 @@ from stressor.model import Breach
 from stressor.report.lines import ascii_only, folded
 
 PULSE_S = 5.0
+_OVER = frozenset({Stage.CLEANING, Stage.ENDED})
 INDENT = 27
 """Columns before the text of a line: wall-clock time, run time, and its first word."""
 
@@ -29,6 +30,7 @@ class Narrator:
     muted: bool = False
     _stage: Stage | None = field(default=None, init=False)
     _pulse_s: float = field(default=0.0, init=False)
+    _told: set[str] = field(default_factory=set, init=False)
 
     def say(self, at_s: float, text: str) -> None:
         """One line with the wall-clock time of `at_s`."""
@@ -55,13 +57,26 @@ class Narrator:
     def watch(self, state: RunState, event: ev.Event, effects: tuple[fx.Effect, ...]) -> None:
         """Say what changed with `event`."""
         text = _event_line(event)
-        if text is not None:
+        if text is not None and not self._known(state, event, text):
             self.say(event.at_s, text)
         for effect in effects:
             line = _effect_line(effect)
             if line is not None:
                 self.say(event.at_s, line)
         self._stage_line(state, event.at_s)
+
+    def _known(self, state: RunState, event: ev.Event, text: str) -> bool:
+        """Whether a line would tell nothing new. A guard refuses every beat after its trip. And a
+        clean-up kills once more before it removes anything: its tombstone trips every guard, whose
+        word is no news of a load that was proven dead before."""
+        if state.stage in _OVER:
+            survived = isinstance(event, ev.HostProven) and event.proof.survivors
+            return isinstance(event, ev.GuardTripped | ev.HostProven) and not survived
+        if not isinstance(event, ev.GuardTripped):
+            return False
+        told = text in self._told
+        self._told.add(text)
+        return told
 
     def _stage_line(self, state: RunState, at_s: float) -> None:
         if state.stage is not self._stage:
@@ -74,7 +89,7 @@ class Narrator:
                 self.say(at_s, f"abort  jobs may still arrive: last proof in {wait_s:.0f} s")
             if state.stage is Stage.BASELINE:
                 self.say(at_s, f"ARMED  all guards; baseline {state.plan.baseline_s:g} s")
-        elif at_s - self._pulse_s > PULSE_S and state.stop is None:
+        elif at_s - self._pulse_s > PULSE_S and state.stop is None and state.stage not in _OVER:
             self._pulse_s = at_s
             self.say(at_s, f"       {state.stage}: {_worst(state, at_s)}")
 

@@ -1,6 +1,7 @@
 """`stressor preflight`: may load start here, and could it be stopped? Starts nothing."""
 
 import os
+import shlex
 import sys
 import time
 from dataclasses import dataclass
@@ -72,7 +73,8 @@ def preflight(
     named = (*(host.name for host in hosts.hosts), *(f.host for f in findings if f.host))
     names = tuple(dict.fromkeys(named))
     commands = tuple(line for host in hosts.hosts for line in by_hand(host))
-    result = shown.Preflight(hosts.cluster, names, tuple(findings), took_s, commands)
+    load = "PHASEFILE" if phasefile is None else shlex.quote(str(phasefile))
+    result = shown.Preflight(hosts.cluster, names, tuple(findings), took_s, load, commands)
     render = {"text": shown.ending, "json": shown.as_json, "junit": shown.as_junit}[output]
     click.echo(render(result), nl=False)
     sys.exit(int(result.exit_code))

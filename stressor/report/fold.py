@@ -119,6 +119,9 @@ class _Fold:
         self._change_guard(replace(self._guard(record), lost=read.text(record.data, "reason")))
 
     def on_tripped(self, record: Record) -> None:
+        """A clean-up lays tombstones, which trip every guard: that is how a run ends."""
+        if self.stage in _AFTER_STOP:
+            return
         self._change_guard(replace(self._guard(record), tripped=read.text(record.data, "reason")))
 
     def on_sample(self, record: Record) -> None:

@@ -23,6 +23,8 @@ class Preflight:
     hosts: tuple[str, ...]
     findings: tuple[Finding, ...]
     took_s: float
+    load: str = "PHASEFILE"
+    """The phase file or plan that was asked about, as a shell wants it."""
     by_hand: tuple[str, ...] = ()
     """For each route with a known host key, the abort that needs no file of this machine."""
 
@@ -37,7 +39,7 @@ class Preflight:
 
     @property
     def next_command(self) -> str:
-        return "stressor preflight" if self.verdict is Level.FAIL else "stressor run PHASEFILE"
+        return "stressor preflight" if self.verdict is Level.FAIL else f"stressor run {self.load}"
 
     def ordered(self) -> tuple[Finding, ...]:
         """The findings in an order that does not change with who answered first."""

@@ -1,9 +1,16 @@
 """What a run says: folded on a terminal, whole in a file, harmless everywhere."""
 
+from dataclasses import replace
+
 import pytest
 
 from stressor.cli.narrate import Narrator
+from stressor.core import events as ev
+from stressor.core.run import begin
+from stressor.core.state import Stage
+from stressor.model import HostProof, HostState, Survivor
 from stressor.report.lines import WIDTH
+from tests.report.journals import PLAN
 
 FACTS = "cgroup=v1 kill=freezer shell=busybox deadman=read-t timer=ok oom=refused boot=18448.85"
 
@@ -35,3 +42,31 @@ def test_what_a_host_says_moves_no_cursor(
     """A guard's words come from the host; nobody has looked at them."""
     lines = said(capsys, "guard  n1 TRIPPED: \x1b[2Jall is well\nVERDICT  PASS", fold=fold)
     assert lines == [r"00:00:01Z    1.13s  guard  n1 TRIPPED: \x1b[2Jall is well VERDICT  PASS"]
+
+
+def told(capsys: pytest.CaptureFixture[str], stage: Stage, *events: ev.Event) -> list[str]:
+    """What is said of `events` that come in this stage, the stage's own line apart."""
+    narrator = Narrator(0.0)
+    state = replace(begin(PLAN)[0], stage=stage)
+    for event in events:
+        narrator.watch(state, event, ())
+    return [line for line in capsys.readouterr().err.splitlines() if "ARMED" not in line]
+
+
+TRIPPED = ev.GuardTripped(1.0, "n1", "tombstone")
+
+
+def test_a_trip_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    again = ev.GuardTripped(2.0, "n1", "tombstone")
+    assert len(told(capsys, Stage.BASELINE, TRIPPED, again)) == 1
+
+
+def test_what_a_clean_up_does_to_the_guards_is_no_alarm(capsys: pytest.CaptureFixture[str]) -> None:
+    cut = ev.HostProven(2.0, HostProof("n1", HostState.UNVERIFIED, detail="answer-cut"))
+    assert told(capsys, Stage.CLEANING, TRIPPED, cut) == []
+
+
+def test_survivors_are_told_at_any_time(capsys: pytest.CaptureFixture[str]) -> None:
+    survivor = Survivor(7, "fio", "D", "io", 1.0)
+    late = ev.HostProven(2.0, HostProof("n1", HostState.SURVIVORS, survivors=(survivor,)))
+    assert len(told(capsys, Stage.CLEANING, late)) == 1
