@@ -42,6 +42,7 @@ from stressor.errors import ConfigError
 from stressor.kube.base import Kube
 from stressor.kube.login import Login
 from stressor.playbooks import find_ansible
+from stressor.report.lines import ascii_only
 
 _LEFT_OUT = "left out"
 _BESIDE = ("group_vars", "host_vars")
@@ -114,7 +115,8 @@ def make(asked: Asked, env: Mapping[str, str], open_api: OpenApi, ask: Ask | Non
     text = inventory_text(draft)
     read_back(draft, text, asked.out.absolute())
     told = (*source.notes, *notes, *_left_to_do(draft, api), *_beside(asked.out))
-    return Drafted(text, settings_text(draft), told)
+    # Names in them are the API's or a file's, and go to a terminal.
+    return Drafted(text, settings_text(draft), tuple(map(ascii_only, told)))
 
 
 def refuse_existing(folder: Path) -> None:

@@ -15,12 +15,13 @@ from stressor.config.draft_hosts import DraftHost
 from stressor.config.draft_trust import is_trusted
 from stressor.config.draft_yaml import comment, entry, example, scalar
 from stressor.config.inventory import inventory_of
+from stressor.config.layers import ELECTION_TIMEOUT_S, PROJECT_FILE
 from stressor.config.routes import HOST_VARIABLES
 from stressor.config.yamlfile import parse_yaml
 from stressor.model import Inventory, Role
 
 INVENTORY_NAME = "inventory.yaml"
-SETTINGS_NAME = "stressor.yaml"
+SETTINGS_NAME = PROJECT_FILE
 
 _SHARED = (
     "ansible_user",
@@ -91,23 +92,22 @@ def read_back(draft: Draft, text: str, folder: Path) -> Inventory:
 
 
 def settings_text(draft: Draft) -> str:
-    """The settings file."""
-    timeout = LAYOUTS[draft.distro].election_timeout_s if draft.distro else 1.0
+    """The settings file, as docs/configuration.md has it."""
+    timeout_s = LAYOUTS[draft.distro].election_timeout_s if draft.distro else ELECTION_TIMEOUT_S
     lines = (
         *comment(
-            "Settings of stressor, drafted by `stressor init`. Paths are relative to this "
-            "file. Lines behind `# example:` mean nothing until that word is taken out."
+            "Settings for this folder and those below it, drafted by `stressor init`: `stressor "
+            "config view` shows what holds. Lines behind `# example:` mean nothing until that word "
+            "is taken out."
         ),
         *entry(0, "inventory", INVENTORY_NAME),
-        *comment("The load image, where the inventory's stressor_load_image is not meant."),
+        *comment("The load image. It wins over stressor_load_image of the inventory."),
         example(0, "image: registry.example/stressor-load:1"),
-        *comment(
-            "etcd's election time-out in seconds (--election-timeout). Its own default is "
-            "1; RKE2 and k3s run it with 5."
-        ),
-        example(0, f"election_timeout: {timeout:g}"),
-        *comment("Where stressor tells of itself, beside each run's journal."),
+        *comment("etcd's election time-out: 1s unless it was changed, 5s on RKE2 and k3s."),
+        example(0, f"election_timeout: {timeout_s:g}s"),
+        *comment("The log of what stressor does; the record of a run is its journal."),
         example(0, "log_file: stressor.log"),
+        example(0, "log_level: info"),
     )
     return "\n".join(lines) + "\n"
 

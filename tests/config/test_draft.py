@@ -13,6 +13,7 @@ from stressor.config.draft_hosts import DraftHost
 from stressor.config.draft_values import cluster_name, readable
 from stressor.config.draft_yaml import comment, scalar
 from stressor.config.hostlist import name_flaw
+from stressor.config.layers import KEY_NAMES, ConfigFile, Layer, read_file
 from stressor.config.yamlfile import parse_yaml
 from stressor.errors import ConfigError
 from stressor.model import Inventory, Role
@@ -177,11 +178,21 @@ def test_what_only_the_operator_knows_is_an_example_that_the_reader_takes(name: 
     )
 
 
-def test_the_settings_name_the_inventory_and_nothing_else() -> None:
-    text = settings_text(draft(distro=Distro.RKE2))
-    assert parse_yaml("t", text).data == {"inventory": "inventory.yaml"}
-    assert "# example: election_timeout: 5\n" in text
-    assert "# example: election_timeout: 1\n" in settings_text(draft())
+def test_the_settings_name_the_inventory_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "stressor.yaml"
+    path.write_text(settings_text(draft()))
+    file = ConfigFile(Layer.PROJECT, path, exists=True)
+    (setting,) = read_file(file, {}).items()
+    assert (setting[0], setting[1].value) == ("inventory", str(tmp_path / "inventory.yaml"))
+
+
+def test_every_setting_is_an_example_that_its_reader_takes(tmp_path: Path) -> None:
+    path = tmp_path / "stressor.yaml"
+    path.write_text(settings_text(draft(distro=Distro.RKE2)).replace("# example: ", ""))
+    given = read_file(ConfigFile(Layer.PROJECT, path, exists=True), {})
+    assert sorted(given) == sorted(KEY_NAMES)
+    assert given["election_timeout"].value == 5.0
+    assert "# example: election_timeout: 1s\n" in settings_text(draft())
 
 
 @pytest.mark.parametrize("word", HOSTILE)
