@@ -4,6 +4,7 @@ The API knows only what kubelets report. A pull takes time and a registry, and t
 start more than 60 s after its Job was made; an image that is nowhere never starts.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,11 @@ NAME = "images"
 LISTED_AT_MOST = 50
 """The kubelet's default nodeStatusMaxImages: it reports the largest images only."""
 _DOCKER = "docker.io"
+# The grammar of names in github.com/distribution/reference; kubelets refuse what is outside of it.
+_REGISTRY = re.compile(r"(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::[0-9]+)?")
+_REPOSITORY = re.compile(r"[a-z0-9]+(?:(?:[._/]|__|-+)[a-z0-9]+)*")
+_TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_DIGEST = re.compile(r"[a-z0-9+._-]+:[0-9a-fA-F]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +56,11 @@ class _Reference:
 
 def judge(image: str, pull_policy: str, nodes: Sequence[NodeImages]) -> tuple[Finding, ...]:
     """A finding for each load node. FAIL: the image is not there, and the policy or its own name
-    forbids that it is pulled. WARN: it would be pulled, or the node does not list all it has."""
+    forbids that it is pulled. WARN: it would be pulled, or the node does not list all it has. What
+    is no name of an image fails once, for all nodes."""
+    if not _is_name(image):
+        text = f"{image!r} is no name of an image: no node would start it"
+        return (Finding(NAME, "", Level.FAIL, text, "stressor_load_image: REGISTRY/NAME:TAG"),)
     if not nodes:
         remedy = "kubectl get nodes --output yaml, status.images"
         return (unknown(NAME, "", Level.FAIL, "no load node reports its images", remedy),)
@@ -89,6 +99,19 @@ def _unpullable(wanted: _Reference, policy: str) -> Iterator[str]:
         yield f"{wanted.registry} is no registry (RFC 2606)"
     if wanted.short and wanted.repository.startswith("library/"):
         yield f"without a registry it means {_DOCKER}/{wanted.repository}"
+
+
+def _is_name(image: str) -> bool:
+    """Whether a kubelet would take `image` (else: InvalidImageName)."""
+    name, at, _ = image.partition("@")
+    wanted = _read(image)
+    return bool(
+        _REGISTRY.fullmatch(wanted.registry)
+        and _REPOSITORY.fullmatch(wanted.repository)
+        and (_TAG.fullmatch(wanted.tag) or (at and not wanted.tag))
+        and (_DIGEST.fullmatch(wanted.digest) or not at)
+        and not name.endswith(":")
+    )
 
 
 def _read(image: str) -> _Reference:

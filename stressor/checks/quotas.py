@@ -22,6 +22,8 @@ _OF_PODS: Mapping[str, bool] = {
     "CrossNamespacePodAffinity": False,
 }
 """Whether a scope of quotas counts load pods: they have a deadline, and ask for resources."""
+_OWN_NAME = "stressor"
+"""The quota in each run's namespace: those of earlier runs are nobody's rule for new namespaces."""
 _TOLERANCE = 1e-6
 """Sums of floats are not exact; Kubernetes counts in thousandths of a core, and in bytes."""
 _SHOW = {"quota": "kubectl describe quota --all-namespaces", "range": "kubectl describe limits -A"}
@@ -128,7 +130,7 @@ def _of_quotas(steps: Sequence[StepDemand], quotas: Sequence[Quota], own: str) -
             name = f"quota {quota.name}" if quota.namespace else f"cluster quota {quota.name}"
             objections = _refusals(quota.hard, quota.used, demand, quota.scopes)
             yield from _said(name, objections, _SHOW["quota"])
-        else:
+        elif quota.name != _OWN_NAME:
             key = (quota.name, tuple(sorted(quota.hard.items(), key=str)), quota.scopes)
             alike[key].append(quota)
     for group in alike.values():
@@ -168,8 +170,12 @@ def _template(
 ) -> Iterator[Finding]:
     for objection in objections:
         text = f"{kind} {name} is in {count} namespaces, perhaps soon in the run's: "
+        text += objection.text
         remedy = "exempt namespaces with the label stressor.dev/run from that rule"
-        yield Finding(NAME, "", Level.WARN, text + objection.text, remedy)
+        if objection.sure:
+            yield Finding(NAME, "", Level.WARN, text, remedy)
+        else:
+            yield unknown(NAME, "", Level.WARN, text, remedy)
 
 
 def _demand(steps: Sequence[StepDemand]) -> Mapping[str, float]:

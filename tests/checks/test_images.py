@@ -111,3 +111,32 @@ def test_each_node_speaks_for_itself() -> None:
 def test_i4_no_node_at_all_is_unknown() -> None:
     (one,) = judge(REMOTE, "IfNotPresent", ())
     assert (one.level, one.unknown) == (Level.FAIL, True)
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "",
+        "Load:1",
+        "a b",
+        "x:",
+        "registry.example/",
+        "registry.example//load:1",
+        "registry.example/load:a b",
+        "registry.example/load:-1",
+        "registry.example/load@1",
+        "registry.example/load@",
+        "https://registry.example/load:1",
+    ],
+)
+def test_what_is_no_name_of_an_image_fails_once(image: str) -> None:
+    nodes = (NodeImages("a", "a", PAUSE, 5), NodeImages("b", "b", PAUSE, LISTED_AT_MOST))
+    (one,) = judge(image, "IfNotPresent", nodes)
+    assert (one.level, one.unknown, one.host) == (Level.FAIL, False, "")
+    assert repr(image) in one.text
+    assert one.remedy.startswith("stressor_load_image: ")
+
+
+@pytest.mark.parametrize("image", ["a__b--c/e_f.g:V1_2.3-x", "[fd00::1]:5000/load:1", "r.io/x:1"])
+def test_odd_names_are_names(image: str) -> None:
+    assert found(image, image).level is Level.PASS

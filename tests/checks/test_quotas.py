@@ -163,6 +163,17 @@ def test_a_quota_that_stands_everywhere_is_a_warning() -> None:
     assert with_quota(*roomy)[0].level is Level.PASS
 
 
+def test_the_quotas_of_earlier_runs_are_no_rule() -> None:
+    left = (Quota(f"stressor-r{n}", "stressor", {"pods": 2.0}, {"pods": 0.0}) for n in (7, 8, 9))
+    (found,) = with_quota(*left)
+    assert found.level is Level.PASS
+
+
+def test_i4_a_quota_that_stands_everywhere_and_cannot_be_read_is_unknown() -> None:
+    (found,) = with_quota(*(Quota(f"shop-{n}", "all", {"pods": None}, {}) for n in range(3)))
+    assert (found.level, found.unknown) == (Level.WARN, True)
+
+
 def limit_range(rules: Rules, kind: str = "Container", namespace: str = OWN) -> LimitRange:
     limit = Limit(kind, rules.get("most", {}), rules.get("least", {}), rules.get("ratio", {}))
     return LimitRange(namespace, "bounds", (limit,))
