@@ -14,10 +14,32 @@ FAIL_P99_S = 0.128
 _DISK = "a faster or own disk for etcd's data; fio --fdatasync=1 there"
 
 
-def judge(host: str, samples: Sequence[Sample]) -> tuple[Finding, ...]:
-    """The findings of one member from one window without load. FAIL: no leader, an fsync beyond
-    half the election time-out, or a p99 beyond the safety gate. Unknown fails, too: what cannot be
-    measured at rest is no baseline."""
+def judge(host: str, windows: Sequence[Sequence[Sample]]) -> tuple[Finding, ...]:
+    """The findings of one member from its windows without load, the last of which counts. FAIL: no
+    leader, an fsync beyond half the election time-out, or a p99 beyond the safety gate. Unknown
+    fails, too: what cannot be measured at rest is no baseline. A member that was calm only after a
+    window that would have failed is warned of: one slow fsync may have a cause that has gone."""
+    if not windows:
+        return _window(host, ())
+    last = _window(host, windows[-1])
+    bad = [
+        finding
+        for window in windows[:-1]
+        for finding in _window(host, window)
+        if finding.level is Level.FAIL and not finding.unknown
+    ]
+    if bad and all(finding.level is not Level.FAIL for finding in last):
+        text = f"{len(bad)} of {len(windows)} windows: {bad[0].text}"
+        return (Finding(NAME, host, Level.WARN, text, bad[0].remedy),)
+    return last
+
+
+def calm(samples: Sequence[Sample]) -> bool:
+    """Whether this window needs no other beside it."""
+    return all(finding.level is not Level.FAIL for finding in _window("", samples))
+
+
+def _window(host: str, samples: Sequence[Sample]) -> tuple[Finding, ...]:
     values = {sample.signal: sample for sample in samples}
     found = tuple(_found(host, values))
     if found:

@@ -197,7 +197,7 @@ def _baseline(inspection: Inspection) -> tuple[Finding, ...]:
     members = [host for host in inspection.inventory.hosts if host.etcd_metrics_url]
     look = Baseline(inspection.slow_fsync_s)
     read = look.read({host.name: scrape_of(host) for host in members})
-    found = (f for name, samples in read.items() for f in baseline.judge(name, samples))
+    found = (f for name, windows in read.items() for f in baseline.judge(name, windows))
     why = "no host of the inventory names its etcd's metrics"
     remedy = "etcd_metrics_url: http://127.0.0.1:2381/metrics"
     return tuple(found) or (unknown(baseline.NAME, "", Level.FAIL, why, remedy),)

@@ -26,7 +26,7 @@ def samples(**changes: float | None) -> tuple[Sample, ...]:
 
 
 def test_a_calm_member_passes_with_its_figures() -> None:
-    (finding,) = baseline.judge("node1", samples())
+    (finding,) = baseline.judge("node1", [samples()])
     assert finding.level is Level.PASS
     assert finding.text == "fsync mean 2 ms, p99 <=4 ms of 8, has a leader"
 
@@ -45,14 +45,36 @@ def test_a_calm_member_passes_with_its_figures() -> None:
 def test_a_member_that_is_not_well_is_named(
     changes: dict[str, float | None], level: Level, text: str
 ) -> None:
-    (finding,) = baseline.judge("node1", samples(**changes))
+    (finding,) = baseline.judge("node1", [samples(**changes)])
     assert (finding.level, finding.host) == (level, "node1")
     assert text in finding.text
     assert finding.unknown is (None in changes.values())
 
 
+SLOW = {"etcd_wal_fsync_p99_s": 0.256}
+SILENT: dict[str, float | None] = {"etcd_has_leader": None}
+
+
+@pytest.mark.parametrize(
+    ("windows", "level", "text"),
+    [
+        ((SLOW, {}), Level.WARN, "1 of 2 windows: without load, fsync p99 256 ms"),
+        ((SLOW, SLOW, {}), Level.WARN, "2 of 3 windows"),
+        ((SLOW, SLOW, SLOW), Level.FAIL, "fsync p99 256 ms"),
+        ((SLOW, SILENT), Level.FAIL, "unknown: etcd_has_leader"),
+        ((SILENT, {}), Level.PASS, "has a leader"),
+    ],
+)
+def test_the_last_window_counts_and_a_bad_one_before_it_is_told(
+    windows: tuple[dict[str, float | None], ...], level: Level, text: str
+) -> None:
+    (finding,) = baseline.judge("node1", [samples(**changes) for changes in windows])
+    assert finding.level is level
+    assert text in finding.text
+
+
 def test_nothing_read_at_all_is_unknown() -> None:
-    (finding,) = baseline.judge("node1", ())
+    (finding,) = baseline.judge("node1", [])
     assert finding.unknown
     assert finding.level is Level.FAIL
 

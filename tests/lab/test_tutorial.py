@@ -41,6 +41,8 @@ def operator(lab: Bed) -> Iterator[Operator]:
         home = folder / "home"
         home.mkdir()
         _hand_over(home)
+        # What an installation wrote is on its way to the disk that the lab's etcds stand on.
+        os.sync()
         image = str(lab.inventory.load_image)
         env = {"PATH": f"{folder / 'venv' / 'bin'}:/usr/bin:/bin", "HOME": str(home), "USER": "me"}
         env |= {"LC_ALL": "C.UTF-8", "COLUMNS": "80", "LOAD_IMAGE": image}
