@@ -3,6 +3,7 @@
 The only verb that writes an operator's own files. It replaces none, and writes both or neither.
 """
 
+import json
 import os
 import shlex
 import sys
@@ -38,11 +39,13 @@ from stressor.config.draft import (
 from stressor.config.draft_hosts import described_nodes, join
 from stressor.config.draft_trust import with_trust
 from stressor.config.draft_values import absolute, cluster_name, readable
-from stressor.errors import ConfigError
+from stressor.errors import ConfigError, ExitCode
 from stressor.kube.base import Kube
 from stressor.kube.login import Login
 from stressor.playbooks import find_ansible
 from stressor.report.lines import ascii_only
+
+SCHEMA_VERSION = 1
 
 _LEFT_OUT = "left out"
 _BESIDE = ("group_vars", "host_vars")
@@ -79,7 +82,8 @@ class Drafted:
 )
 @click.option("--offline", is_flag=True, help="Ask no API: no network at all.")
 @click.option("--dry-run", is_flag=True, help="Print both files, write nothing.")
-def init(**typed: Any) -> None:
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
+def init(output: str, **typed: Any) -> None:
     """Draft inventory.yaml and stressor.yaml from a kubeconfig, a host list, or an inventory.
 
     Without --hosts, --from-ansible or --from-lab the hosts are the nodes that the API shows. No
@@ -99,10 +103,26 @@ def init(**typed: Any) -> None:
         click.echo("nothing was written", err=True)
         return
     texts = {INVENTORY_NAME: drafted.inventory, SETTINGS_NAME: drafted.settings}
-    for path in publish(asked.out, texts):
+    written = publish(asked.out, texts)
+    next_command = f"stressor preflight --inventory {shlex.quote(str(asked.out / INVENTORY_NAME))}"
+    if output == "json":
+        click.echo(_json(written, drafted.notes, next_command))
+        return
+    for path in written:
         click.echo(f"WRITTEN   {path}")
-    named = shlex.quote(str(asked.out / INVENTORY_NAME))
-    click.echo(f"NEXT      stressor preflight --inventory {named}")
+    click.echo(f"NEXT      {next_command}")
+
+
+def _json(written: Sequence[Path], notes: Sequence[str], next_command: str) -> str:
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "verdict": "pass",
+        "exit_code": int(ExitCode.PASS),
+        "next_command": next_command,
+        "written": [str(path) for path in written],
+        "notes": list(notes),
+    }
+    return json.dumps(document, indent=2)
 
 
 def make(asked: Asked, env: Mapping[str, str], open_api: OpenApi, ask: Ask | None) -> Drafted:

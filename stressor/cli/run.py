@@ -26,11 +26,14 @@ from stressor.core import placement
 from stressor.engine.abort_script import publish
 from stressor.engine.lock import refuse_held_hosts
 from stressor.errors import Refused
+from stressor.journal import read as read_journal
 from stressor.kube.base import Kube
 from stressor.kube.client import connect as connect_kube
-from stressor.lifeline import path_of, permission_warning, read, state_dir
+from stressor.lifeline import journal_path, path_of, permission_warning, read, state_dir
 from stressor.model import Inventory, Plan, Suite
 from stressor.remote.connect import connect
+from stressor.report import json as as_json
+from stressor.report.fold import fold
 from stressor.report.lines import row
 from stressor.workloads.gates import slow_fsync_s
 
@@ -54,6 +57,9 @@ API_DEADLINE_S = 10.0
 @click.option("--election-timeout", type=float, help=f"etcd's, s. Default: {ELECTION_TIMEOUT_S:g}.")
 @click.option("--phases", metavar="NAME,NAME", help="Only these phases, in the file's order.")
 @click.option("--max-duration", metavar="2h", help="Refuse when the worst-case end is later.")
+@click.option(
+    "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="json: the report."
+)
 @click.option("--debug-hang-after", type=float, hidden=True)
 def run(
     phasefile: Path,
@@ -65,6 +71,7 @@ def run(
     election_timeout: float | None,
     phases: str | None,
     max_duration: str | None,
+    output: str,
     debug_hang_after: float | None,
 ) -> None:
     """Run PHASEFILE, or a plan file: guards armed first, load as Jobs, stopped over SSH when a
@@ -110,6 +117,8 @@ def run(
         code = wiring.execute(
             wiring.Request(plan, hosts, api, names, slow_s, reason, debug_hang_after, log)
         )
+    if output == "json":
+        click.echo(as_json.render(fold(read_journal(journal_path(state, plan.run)))), nl=False)
     _say(f"report      stressor report {plan.run}")
     _say(f"exit {code}")
     sys.exit(code)

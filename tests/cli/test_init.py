@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from stressor.lab import places as lab_places
 from stressor.lifeline import state_dir
 from stressor.model import Inventory, Role
 from stressor.testing.kube import FakeKube, Fault
+from tests.cli.child import run
 
 UID = "3f2a9c1e-0000-4000-8000-000000000001"
 OTHER_UID = "00000000-0000-4000-8000-000000000002"
@@ -376,3 +378,14 @@ def test_the_port_of_an_api_server_is_the_kubeconfigs_where_it_names_the_host(
 def test_a_source_that_is_missing_is_named(desk: Desk) -> None:
     with pytest.raises(ConfigError, match=r"none\.yaml:1: cannot be read"):
         source_of(Asked(from_ansible=desk.path / "none.yaml"), desk.env, None)
+
+
+def test_what_was_written_is_said_to_programs(tmp_path: Path) -> None:
+    hosts = tmp_path / "hosts.txt"
+    hosts.write_text("cp1 192.0.2.1 group=control_plane\n")
+    argv = (sys.executable, "-m", "stressor", "init", "--offline", "--hosts", str(hosts))
+    done = run(*argv, "--cluster", "c", "--out", str(tmp_path / "o"), "-o", "json", state=tmp_path)
+    document = json.loads(done.stdout)
+    assert (document["verdict"], document["exit_code"], done.returncode) == ("pass", 0, 0)
+    assert [Path(one).name for one in document["written"]] == ["inventory.yaml", "stressor.yaml"]
+    assert document["next_command"].startswith("stressor preflight --inventory ")
