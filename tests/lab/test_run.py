@@ -4,6 +4,7 @@ import json
 import signal
 import statistics
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +16,8 @@ Launch = Callable[..., Run]
 
 
 def test_a_cpu_phase_runs_is_seen_and_is_proven_gone(bed: Bed, launch: Launch) -> None:
-    run = launch("cpu", hold="6s", deadline="60s")
+    # Long enough for two logins of our own while it runs, on a busy machine.
+    run = launch("cpu", hold="15s", deadline="60s")
     run.wait_loading()
     assert run.end() == 0, run.said()
     report = json.loads(bed.stressor("report", run.name, "-o", "json").stdout)
@@ -116,11 +118,14 @@ def test_sigterm_stops_and_verifies(bed: Bed, launch: Launch) -> None:
     assert all(not bed.marked(host, run.name) for host in bed.load_hosts)
 
 
-def test_a_second_run_is_refused_while_one_holds_the_lock(bed: Bed, launch: Launch) -> None:
+def test_a_second_run_is_refused_while_one_holds_the_lock(
+    bed: Bed, launch: Launch, tmp_path: Path
+) -> None:
     first = launch("cpu")
     first.wait_loading()
-    second = launch("cpu")
-    assert second.end() == 5, second.said()
-    assert first.name in second.said()
+    second = bed.stressor("run", str(tmp_path / "cpu-0.yaml"))
+    assert second.returncode == 5, second.stderr
+    assert first.name in second.stderr
+    assert "RUN " not in second.stderr, "it had a name of its own before it was refused"
     first.signal(signal.SIGTERM)
     assert first.end() == 143

@@ -61,7 +61,9 @@ def _install(venv: Path) -> None:
     subprocess.run(("/usr/bin/python3", "-m", "venv", venv), check=True, timeout=120)
     (wheel,) = wheels.glob("stressor-*.whl")
     pip = (venv / "bin" / "pip", "install", "-q", "--disable-pip-version-check")
-    subprocess.run((*pip, "-c", pins, wheel), check=True, timeout=400)
+    # Whatever else this process would import from must not count as installed.
+    bare = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    subprocess.run((*pip, "-c", pins, wheel), check=True, timeout=400, env=bare)
 
 
 def _hand_over(home: Path) -> None:
