@@ -11,10 +11,12 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
-from stressor.checks import CHECKS, blast_radius, clock, login, sshd
+from stressor.checks import CHECKS, blast_radius, clock, guard_trip, login, sshd
 from stressor.checks.base import Answer, Finding, Level, joined, judge, read, unknown
 from stressor.checks.blast_radius import Own
 from stressor.engine.abort import KILL_DEADLINE_S
+from stressor.guard import protocol
+from stressor.guard.script import guard_argv
 from stressor.model import Host, Route, Transport
 from stressor.remote.base import (
     Completed,
@@ -144,12 +146,27 @@ class Inspector:
         with self._working, closing(self.connect(host, route)) as remote:
             if self._wanted(clock.NAME):
                 yield from judge(clock, self._answer(remote, clock.argv(host)))
+            if self._wanted(guard_trip.NAME):
+                yield from self._guard(remote)
             rest = [one for one in CHECKS if one is not clock and self._wanted(one.NAME)]
             asked = [*(one.argv(host) for one in rest), *self._further(host)]
             if asked:
                 answer = self._answer(remote, joined(asked), SCRIPTS_DEADLINE_S)
                 yield from (finding for one in rest for finding in judge(one, answer))
                 yield from self._judge_further(host, answer)
+
+    def _guard(self, remote: Remote) -> tuple[Finding, ...]:
+        """Start a guard as a run does, and end it again."""
+        began_s = self.now_s()
+        outcome = remote.run(guard_argv(), deadline_s=SCRIPT_DEADLINE_S, stdin=b"1 beat\n2 quit\n")
+        took_s = self.now_s() - began_s
+        if not isinstance(outcome, Completed):
+            return guard_trip.judge(remote.host.name, False, took_s, _reason(outcome))
+        said = outcome.stdout.decode("utf-8", "replace").splitlines()
+        words = [protocol.parse(line) for line in said]
+        wanted = [protocol.Refusal(1, "beat", "not-armed"), protocol.Ack(2, "quit")]
+        problem = f"it said: {' | '.join(said)[:60] or 'nothing'} (exit {outcome.returncode})"
+        return guard_trip.judge(remote.host.name, words == wanted, took_s, problem)
 
     def _further(self, host: Host) -> Iterator[tuple[str, ...]]:
         """The scripts whose judgement takes more than the host's answer."""

@@ -46,6 +46,7 @@ def test_i4_a_host_that_answers_nothing_useful_passes_no_check_but_its_login() -
         **{check.NAME: Level.FAIL for check in CHECKS},
         "sshd": Level.WARN,
         "orchestrator": Level.WARN,
+        "guard": Level.FAIL,
     }
     assert all(one.unknown for one in found if one.check != "login")
 
@@ -89,11 +90,32 @@ def test_the_second_route_is_used_when_the_first_is_dead() -> None:
     assert "sh" in [call[0] for call in ways[1].calls]
 
 
+@pytest.mark.parametrize(
+    ("said", "code", "level", "text"),
+    [
+        (b"1 err beat not-armed\n2 ok quit\n", 0, Level.PASS, "starts, answers and ends"),
+        (b"2 ok quit\n", 0, Level.FAIL, "unknown: no guard: it said: 2 ok quit"),
+        (b"", 0, Level.FAIL, "it said: nothing (exit 0)"),
+        (b"sh: 1: Syntax error\n", 2, Level.FAIL, "Syntax error (exit 2)"),
+    ],
+)
+def test_a_guard_that_does_not_answer_as_one_is_none(
+    said: bytes, code: int, level: Level, text: str
+) -> None:
+    answer = Completed(code, said, b"", 0.0)
+    machine = FakeHost(HOST, commands={**EMPTY, ("sh",): answer})
+    found = inspector(machine, only=frozenset({"guard"})).host(HOST)
+    (guard,) = [one for one in found if one.check == "guard"]
+    assert guard.level is level
+    assert text in guard.text
+
+
 def test_i4_a_script_that_hangs_is_unknown_and_says_so() -> None:
     hung = TimedOut("n1", 8.0)
     found = inspector(FakeHost(HOST, commands={**EMPTY, ("sh",): hung})).host(HOST)
-    asked = [one for one in found if one.check != "login"]
+    asked = [one for one in found if one.check not in ("login", "guard")]
     assert {(one.unknown, one.text) for one in asked} == {(True, "unknown: silent")}
+    assert [one.text for one in found if one.check == "guard"] == ["unknown: no guard: silent"]
 
 
 def test_this_machine_has_no_login_to_try() -> None:
