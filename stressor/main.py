@@ -1,9 +1,12 @@
 """The command: verbs are imported when they are called, so that each pays for itself alone."""
 
+import contextlib
 import importlib
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import TextIO
 
 import click
 
@@ -82,3 +85,20 @@ def main(argv: Sequence[str] | None = None) -> None:
     except StressorError as error:
         print(f"stressor: {error}", file=sys.stderr)
         sys.exit(int(error.exit_code))
+    finally:
+        _let_go(sys.stdout)
+        _let_go(sys.stderr)
+
+
+def _let_go(stream: TextIO | None) -> None:
+    """Leave nothing in a stream that takes nothing: Python would try once more at its end, and put
+    120 in the place of the exit code (a full disk under a redirected abort, for one)."""
+    if stream is None:
+        return
+    try:
+        stream.flush()
+    except (OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError):
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, stream.fileno())
+            os.close(null)

@@ -57,7 +57,9 @@ def test_text_stays_on_stdout(state: Path) -> None:
 @pytest.mark.parametrize("streams", [">&-", ">/dev/full", "2>&-", "2>/dev/full", ">&- 2>&-"])
 def test_a_stream_that_is_gone_stops_no_abort(state: Path, output: str, streams: str) -> None:
     words = (sys.executable, "-m", "stressor", *ABORT, "-o", output)
-    done = run("sh", "-c", f'"$@" {streams}', "sh", *words, state=state)
+    # Unbuffered streams would hide what is left in a buffer at the end.
+    script = f'unset PYTHONUNBUFFERED; "$@" {streams}'
+    done = run("sh", "-c", script, "sh", *words, state=state)
     assert done.returncode == 4, done.stdout + done.stderr
     if output == "json" and ">&-" not in streams.split() and ">/dev/full" not in streams.split():
         assert json.loads(done.stdout)["exit_code"] == 4
