@@ -70,15 +70,26 @@ def _body(lifeline: Lifeline) -> Iterator[str]:
     yield f"kill_sudo={shlex.quote(shlex.join(sudo))}"
     count = len(lifeline.hosts)
     yield f"echo {shlex.quote(shown(f'ABORT  cluster {lifeline.cluster}, {count} hosts'))}"
-    for number, host in enumerate(lifeline.hosts, 1):
-        yield from _host(number, host)
+    names = _names(lifeline.hosts)
+    for number, (host, name) in enumerate(zip(lifeline.hosts, names, strict=True), 1):
+        yield from _host(number, host, name)
     yield "wait"
     yield f"verdict {count}\n"
 
 
-def _host(number: int, host: Host) -> Iterator[str]:
+def _names(hosts: tuple[Host, ...]) -> tuple[str, ...]:
+    """How the script calls the hosts; by number, too, where names look alike on its screen: nobody
+    may take one host's proof for another's."""
+    names = [shown(host.name) for host in hosts]
+    return tuple(
+        f"{name}#{number}" if names.count(name) > 1 else name
+        for number, name in enumerate(names, 1)
+    )
+
+
+def _host(number: int, host: Host, name: str) -> Iterator[str]:
     """A background job of this host: its routes in order, until one of them brings an answer."""
-    yield f"# {shown(host.name)}"
+    yield f"# {name}"
     yield from (f"#   {shown(line)}" for line in by_hand(host))
     yield "("
     yield f": >{_work(number, 'log')}"
@@ -88,7 +99,7 @@ def _host(number: int, host: Host) -> Iterator[str]:
         yield f"here {number} {prefix}"
     else:
         yield " || ".join([*(_way(number, route, prefix) for route in host.routes), ":"])
-    yield f"told {number} {shlex.quote(shown(host.name))}"
+    yield f"told {number} {shlex.quote(name)}"
     yield ") &"
 
 

@@ -4,70 +4,47 @@ Three ways, one after the other, on all hosts at once: by an armed guard, by a c
 connection, and by the script beside the lifeline file. Each has a run of its own, for the tombstone
 of the one before would make a guard refuse. A way is proven when the host says that something was
 killed and nothing is left, and a look from outside finds the sleep gone: a kill that finds nothing
-has rehearsed nothing.
+has rehearsed nothing. A guard has to have seen the sleep before it is told to kill.
 """
 
 import queue
 import re
-import subprocess
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import selectors
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from stressor.checks.base import parse_facts, script_argv
 from stressor.core import events as ev
+from stressor.engine import sleeper as sleeping
 from stressor.engine.abort import ColdKiller
 from stressor.engine.abort_script import shown
 from stressor.engine.clock import Clock
 from stressor.engine.fleet import Fleet
 from stressor.engine.loop import EventQueue
+from stressor.engine.sleeper import SLEEP_S, Place, Sleeper
 from stressor.engine.tidy import tidy
+from stressor.errors import ChannelClosed, RemoteError
 from stressor.guard.script import guard_argv
 from stressor.model import PROVEN, Host, HostProof, HostState
-from stressor.remote.base import Completed, Remote, TimedOut, Unreachable
+from stressor.remote import child
+from stressor.remote.base import Remote
 
-SLEEP_S = 60
-"""The sleep ends by itself, whatever becomes of the drill: timeout(1), and its scope's limit."""
-BEAT_S = 30.0
+BEAT_S = float(SLEEP_S)
 """The guards of a drill get no beats: nobody decides anything. What takes longer trips them."""
 ARM_WAIT_S = 25.0
+SEE_WAIT_S = 6.0
+"""A guard answers a look within 2 s (docs/guard-protocol.md); three looks."""
+LOOK_AGAIN_S = 2.0
 PROOF_WAIT_S = 10.0
 """A guard reports survivors for the last time 5 s after its kill."""
-COMMAND_DEADLINE_S = 12.0
-SCRIPT_WAIT_S = 60.0
+QUIT_WAIT_S = 12.0
+SCRIPT_WAIT_S = float(SLEEP_S)
+"""Nothing is left to kill after it. The script gives each route of a host 20 s at most."""
+WAY_WAIT_S = 180.0
+"""No way takes so long; what has not answered then is said as such."""
 AT_ONCE = 32
-
-# The scope carries the run's name, as the guard wants it of load outside of a pod. Without systemd
-# the mark counts in a mount namespace of its own.
-_START = """\
-run=$1 seconds=$2 apart=''
-command -v setsid >/dev/null 2>&1 && apart=setsid
-set -- env STRESSOR_RUN="$run" timeout -s KILL "$seconds" sleep "$seconds"
-if [ -d /run/systemd/system ] && command -v systemd-run >/dev/null 2>&1; then
-    $apart systemd-run --quiet --collect --scope --unit="stressor-$run" \\
-        --property=RuntimeMaxSec="$seconds" "$@" >/dev/null 2>&1 </dev/null &
-else
-    $apart unshare --mount "$@" >/dev/null 2>&1 </dev/null &
-fi
-child=$! tries=0 comm='' pid=''
-while [ "$tries" -lt 50 ] && [ "$comm" != timeout ]; do
-    sleep 0.1
-    { read -r comm <"/proc/$child/comm"; } 2>/dev/null
-    tries=$((tries + 1))
-done
-[ "$comm" = timeout ] && pid=$child
-start=$(cut -d' ' -f22 "/proc/${pid:-none}/stat" 2>/dev/null)
-echo "pid=$pid"
-echo "start=$start"
-"""
-_LOOK = """\
-now=$(cut -d' ' -f22 "/proc/$1/stat" 2>/dev/null)
-state=$(cut -d' ' -f3 "/proc/$1/stat" 2>/dev/null)
-if [ "$now" = "$2" ] && [ "$state" != Z ]; then echo sleep=alive; else echo sleep=gone; fi
-"""
 
 
 class Way(StrEnum):
@@ -79,19 +56,21 @@ class Way(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Sleeper:
-    """A marked sleep on a host: its pid there, and its start time (proc(5), field 22)."""
+class Kill:
+    """What a way says of a host: the proof, how many seconds after the order it came (None: it did
+    not), and whether the sleep was seen before."""
 
-    host: Host
-    run: str
-    pid: int
-    start: str
+    proof: HostProof
+    took_s: float | None
+    seen: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
     """What one way did on one host. `proven`: the host's own proof that something died, and the
-    look from outside. `took_s`: from the order to the proof; None where there was none."""
+    look from outside. `took_s`: from the order to the proof; None where there was none. `place`:
+    where the sleep ran, None where there was none. `pid` of a sleep that was not found gone: it
+    ends by itself."""
 
     host: str
     way: Way
@@ -100,25 +79,45 @@ class Trial:
     stopped: int = 0
     took_s: float | None = None
     detail: str = ""
+    place: Place | None = None
+    pid: int | None = None
 
 
-def judge(way: Way, proof: HostProof, gone: bool | None, took_s: float | None) -> Trial:
-    """What a proof and the look afterwards amount to. `gone` None: the look gave no answer."""
+def judge(way: Way, kill: Kill, gone: bool | None, sleeper: Sleeper) -> Trial:
+    """What a kill and the look afterwards amount to. `gone` None: the look gave no answer."""
+    proof, pid = kill.proof, None if gone else sleeper.pid
+    why = _flaw(kill, gone)
+    if pid is not None:
+        why += f"; pid {pid} ends by itself within {SLEEP_S} s"
+    return Trial(
+        proof.host,
+        way,
+        not why,
+        proof.state,
+        proof.stopped,
+        kill.took_s,
+        why,
+        sleeper.place,
+        pid,
+    )
+
+
+def _flaw(kill: Kill, gone: bool | None) -> str:
+    """What a whole proof lacks here; empty when it lacks nothing."""
+    proof = kill.proof
     if proof.state not in PROVEN:
-        why = proof.detail or "not proven"
-    elif proof.stopped == 0:
-        why = "it found nothing to kill: the sleep was not seen"
-    elif gone is None:
-        why = "no answer to whether the sleep is gone"
-    elif not gone:
-        why = "the sleep is alive beside a proof of death"
-    else:
-        why = ""
-    return Trial(proof.host, way, not why, proof.state, proof.stopped, took_s, why)
+        return proof.detail or "not proven"
+    if proof.stopped == 0:
+        return "it found nothing to kill: the sleep was not seen"
+    if not kill.seen:
+        return "the guard had not seen the sleep before its kill"
+    if gone is None:
+        return "no answer to whether the sleep is gone"
+    return "" if gone else "the sleep is alive beside a proof of death"
 
 
-_Proofs = Mapping[str, tuple[HostProof, float]]
-"""By host: its proof, and how many seconds after the order it came."""
+Told = Callable[[Kill], None]
+"""Where a way says what it knows of a host, at the moment it knows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +132,8 @@ class Drill:
     script: Path
 
     def run(self, hosts: Sequence[Host]) -> Iterator[Trial]:
-        """Every trial, way by way. What the drill itself left on proven hosts is removed last."""
+        """Every trial when it is known, way by way. What the drill itself left on proven hosts is
+        removed last."""
         proven: list[Trial] = []
         for trials in (
             self._guarded(hosts),
@@ -149,7 +149,7 @@ class Drill:
         return f"{self.name}{way[0]}"
 
     def _way(
-        self, hosts: Sequence[Host], way: Way, kill: Callable[[Sequence[Sleeper]], _Proofs]
+        self, hosts: Sequence[Host], way: Way, kill: Callable[[Sequence[Sleeper], Told], None]
     ) -> Iterator[Trial]:
         """Something to kill on each host, the kill, and the look afterwards."""
         if not hosts:
@@ -160,10 +160,53 @@ class Drill:
                 if isinstance(sleeper, str):
                     yield Trial(host.name, way, False, None, detail=sleeper)
             sleepers = tuple(sleeper for sleeper in begun if isinstance(sleeper, Sleeper))
-            proofs = kill(sleepers)
-            looks = pool.map(self._gone, sleepers)
-            for sleeper, gone in zip(sleepers, looks, strict=True):
-                yield _trial(way, sleeper.host.name, proofs, gone)
+            if sleepers:
+                yield from self._killed(pool, way, sleepers, kill)
+
+    def _killed(
+        self,
+        pool: ThreadPoolExecutor,
+        way: Way,
+        sleepers: Sequence[Sleeper],
+        kill: Callable[[Sequence[Sleeper], Told], None],
+    ) -> Iterator[Trial]:
+        """A trial for each sleeper: a host that hangs holds up nobody else's."""
+        waiting = {sleeper.host.name: sleeper for sleeper in sleepers}
+        trials = queue.SimpleQueue[Trial]()
+
+        def look(told: Kill, sleeper: Sleeper) -> None:
+            trials.put(judge(way, told, self._gone(sleeper), sleeper))
+
+        def tell(told: Kill) -> None:
+            sleeper = waiting.pop(told.proof.host, None)
+            if sleeper is not None:
+                pool.submit(look, told, sleeper)
+
+        def work() -> None:
+            try:
+                kill(sleepers, tell)
+            finally:
+                for host in tuple(waiting):
+                    tell(Kill(_silent(host, "no proof came"), None))
+
+        working = pool.submit(work)
+        yield from self._collected(trials, way, sleepers)
+        working.result()
+
+    def _collected(
+        self, trials: "queue.SimpleQueue[Trial]", way: Way, sleepers: Sequence[Sleeper]
+    ) -> Iterator[Trial]:
+        missing = {sleeper.host.name: sleeper for sleeper in sleepers}
+        until_s = self.clock.now_s() + WAY_WAIT_S
+        while missing:
+            try:
+                trial = trials.get(timeout=max(0.01, until_s - self.clock.now_s()))
+            except queue.Empty:
+                break
+            del missing[trial.host]
+            yield trial
+        for host, sleeper in missing.items():
+            yield judge(way, Kill(_silent(host, "no answer at all"), None), None, sleeper)
 
     def _guarded(self, hosts: Sequence[Host]) -> Iterator[Trial]:
         """All guards in one fleet, as in a run: armed, shown something to kill, and told to."""
@@ -183,10 +226,12 @@ class Drill:
             refused = self._arming(events, hosts)
             yield from refused.values()
             armed = [host for host in hosts if host.name not in refused]
-            yield from self._way(armed, Way.GUARD, lambda found: self._order(fleet, events, found))
+            yield from self._way(
+                armed, Way.GUARD, lambda found, tell: self._order(fleet, events, found, tell)
+            )
         finally:
             fleet.order("quit")
-            fleet.wait_quit(COMMAND_DEADLINE_S)
+            fleet.wait_quit(QUIT_WAIT_S)
             fleet.close()
 
     def _arming(self, events: EventQueue, hosts: Sequence[Host]) -> dict[str, Trial]:
@@ -202,71 +247,80 @@ class Drill:
                 refused[event.host] = _unarmed(event.host, event.reason)
         return refused | {name: _unarmed(name, "it did not arm in time") for name in waiting}
 
-    def _order(self, fleet: Fleet, events: EventQueue, sleepers: Sequence[Sleeper]) -> _Proofs:
-        """The kill order to all at once; the last proof of each until every host is proven."""
-        began_s = self.clock.now_s()
-        open_hosts = {sleeper.host.name for sleeper in sleepers}
-        fleet.order("kill drill", tuple(open_hosts))
-        proofs: dict[str, tuple[HostProof, float]] = {}
-        until_s = began_s + PROOF_WAIT_S
-        while open_hosts and (event := self._next(events, until_s)) is not None:
-            if isinstance(event, ev.HostProven):
-                proofs[event.proof.host] = (event.proof, self.clock.now_s() - began_s)
-                if event.proof.state in PROVEN:
-                    open_hosts.discard(event.proof.host)
-        return proofs
+    def _order(
+        self, fleet: Fleet, events: EventQueue, sleepers: Sequence[Sleeper], tell: Told
+    ) -> None:
+        """The kill order to all at once, after each guard has seen its sleep; a proof as it comes,
+        and the last word of a host that was not proven."""
+        hosts = tuple(sleeper.host.name for sleeper in sleepers)
+        seen = self._seen(fleet, events, hosts)
+        began_s, last = self.clock.now_s(), dict[str, Kill]()
+        fleet.order("kill drill", hosts)
+        open_hosts = set(hosts)
+        while open_hosts and (event := self._next(events, began_s + PROOF_WAIT_S)) is not None:
+            if not isinstance(event, ev.HostProven):
+                continue
+            host = event.proof.host
+            last[host] = Kill(event.proof, self.clock.now_s() - began_s, host in seen)
+            if event.proof.state in PROVEN and host in open_hosts:
+                open_hosts.discard(host)
+                tell(last[host])
+        for host in open_hosts & last.keys():
+            tell(last[host])
+
+    def _seen(self, fleet: Fleet, events: EventQueue, hosts: Sequence[str]) -> frozenset[str]:
+        """The hosts whose guard sees something of its run. A kill is no rehearsal elsewhere."""
+        unseen = set(hosts)
+        until_s = self.clock.now_s() + SEE_WAIT_S
+        while unseen and self.clock.now_s() < until_s:
+            fleet.order("watch", tuple(unseen))
+            again_s = min(until_s, self.clock.now_s() + LOOK_AGAIN_S)
+            while unseen and (event := self._next(events, again_s)) is not None:
+                if isinstance(event, ev.LoadSeen) and event.processes > 0:
+                    unseen.discard(event.host)
+        return frozenset(hosts) - unseen
 
     def _next(self, events: EventQueue, until_s: float) -> ev.Event | None:
+        """The next event, also one that waits already; None at `until_s`."""
         try:
             return events.get(timeout=max(0.01, until_s - self.clock.now_s()))
         except queue.Empty:
             return None
 
-    def _kill_cold(self, sleepers: Sequence[Sleeper]) -> _Proofs:
-        def kill(sleeper: Sleeper) -> tuple[HostProof, float]:
+    def _kill_cold(self, sleepers: Sequence[Sleeper], tell: Told) -> None:
+        def kill(sleeper: Sleeper) -> None:
             began_s = self.clock.now_s()
             proof = self.killer.kill(sleeper.host, sleeper.run, "drill", 0.0)
-            return proof, self.clock.now_s() - began_s
+            tell(Kill(proof, self.clock.now_s() - began_s))
 
         with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-            proofs = tuple(pool.map(kill, sleepers))
-        return {proof.host: (proof, took_s) for proof, took_s in proofs}
+            tuple(pool.map(kill, sleepers))
 
-    def _call_script(self, sleepers: Sequence[Sleeper]) -> _Proofs:
+    def _call_script(self, sleepers: Sequence[Sleeper], tell: Told) -> None:
         """One call for all hosts. It kills on every host of the lifeline file, drilled or not."""
-        if not sleepers:
-            return {}
         began_s = self.clock.now_s()
-        said = _call(("sh", str(self.script), self._run_of(Way.SCRIPT), "0"))
-        took_s = self.clock.now_s() - began_s
-        names = (sleeper.host.name for sleeper in sleepers)
-        return {name: (script_proof(name, said), took_s) for name in names}
+        until_s = began_s + SCRIPT_WAIT_S
+        waiting = [sleeper.host.name for sleeper in sleepers]
+        argv = ("sh", str(self.script), self._run_of(Way.SCRIPT), "0")
+        for line in script_lines(argv, lambda: until_s - self.clock.now_s()):
+            took_s = self.clock.now_s() - began_s
+            for name in [name for name in waiting if _said(name, line) is not None]:
+                waiting.remove(name)
+                tell(Kill(script_proof(name, line), took_s))
 
     def _sleep(self, host: Host, run: str) -> Sleeper | str:
-        """Start the sleep; why there is none, in words."""
-        answer = self._facts(host, script_argv("drill", _START, run, str(SLEEP_S)))
-        pid = answer.get("pid", "")
-        if not pid.isdigit() or not answer.get("start"):
-            return f"no sleep could be started: {answer.get('problem') or 'look there'}"
-        return Sleeper(host, run, int(pid), answer["start"])
-
-    def _gone(self, sleeper: Sleeper) -> bool | None:
-        words = (str(sleeper.pid), sleeper.start)
-        answer = self._facts(sleeper.host, script_argv("drill", _LOOK, *words))
-        return {"gone": True, "alive": False}.get(answer.get("sleep", ""))
-
-    def _facts(self, host: Host, argv: tuple[str, ...]) -> dict[str, str]:
         remote = self.connect(host)
         try:
-            outcome = remote.run(argv, deadline_s=COMMAND_DEADLINE_S)
+            return sleeping.begin(remote, run)
         finally:
             remote.close()
-        if not isinstance(outcome, Completed):
-            return {"problem": outcome_text(outcome)}
-        facts = parse_facts("drill", outcome.stdout.decode("utf-8", "replace"))
-        if facts is None:
-            return {"problem": "the answer was cut off"}
-        return {key: facts.one(key) or "" for key in facts.values}
+
+    def _gone(self, sleeper: Sleeper) -> bool | None:
+        remote = self.connect(sleeper.host)
+        try:
+            return sleeping.gone(remote, sleeper)
+        finally:
+            remote.close()
 
     def _tidy(self, hosts: Sequence[Host], proven: Sequence[Trial]) -> None:
         """Remove the folders of the drill's own runs. One that stays is a tombstone of a run that
@@ -284,49 +338,46 @@ class Drill:
             tuple(pool.map(one, proven))
 
 
-def _trial(way: Way, host: str, proofs: _Proofs, gone: bool | None) -> Trial:
-    if host in proofs:
-        proof, took_s = proofs[host]
-        return judge(way, proof, gone, took_s)
-    silent = HostProof(host, HostState.UNVERIFIED, detail="no proof came")
-    return judge(way, silent, gone, None)
-
-
-def outcome_text(outcome: Unreachable | TimedOut) -> str:
-    """Why a host gave no answer, in a few words."""
-    if isinstance(outcome, TimedOut):
-        return f"no answer within {outcome.after_s:.0f} s"
-    return f"{outcome.reason}: {outcome.detail}"
+def _silent(host: str, why: str) -> HostProof:
+    return HostProof(host, HostState.UNVERIFIED, detail=why)
 
 
 def _unarmed(host: str, reason: str) -> Trial:
     return Trial(host, Way.GUARD, False, None, detail=reason)
 
 
-_LINE = re.compile(r"  (\S.*?) +([A-Z_]+) +(.*)")
-
-
 def script_proof(host: str, said: str) -> HostProof:
     """What the script's line for `host` says; UNVERIFIED when there is none."""
-    for line in said.splitlines():
-        found = _LINE.fullmatch(line)
-        if found is None or found[1] != shown(host) or found[2] not in tuple(HostState):
-            continue
-        count = re.match(r"(\d+) processes killed", found[3])
-        stopped = int(count[1]) if count else 0
-        return HostProof(host, HostState(found[2]), stopped, detail=found[3])
-    return HostProof(host, HostState.UNVERIFIED, detail="the script has no line for it")
+    proofs = (_said(host, line) for line in said.splitlines())
+    return next(filter(None, proofs), _silent(host, "the script has no line for it"))
 
 
-def _call(argv: tuple[str, ...]) -> str:
-    """The script's output, whatever its end; empty when it outlived SCRIPT_WAIT_S."""
-    with subprocess.Popen(
-        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    ) as child:
-        killer = threading.Timer(SCRIPT_WAIT_S, child.kill)
-        killer.start()
-        try:
-            output = child.stdout.read() if child.stdout is not None else b""
-        finally:
-            killer.cancel()
-    return output.decode("utf-8", "replace")
+def _said(host: str, line: str) -> HostProof | None:
+    """What a line of the script says of `host`; None when it is not about it."""
+    start = f"  {shown(host):<14} "
+    state, _, rest = line.removeprefix(start).partition(" ")
+    if not line.startswith(start) or state not in tuple(HostState):
+        return None
+    detail = rest.strip()
+    count = re.match(r"(\d+) processes killed", detail)
+    return HostProof(host, HostState(state), int(count[1]) if count else 0, detail=detail)
+
+
+def script_lines(argv: Sequence[str], left_s: Callable[[], float]) -> Iterator[str]:
+    """The lines that a child says, as they come. When no time is left it is killed, and all that
+    it has started: whoever holds its output would keep us waiting. Raises RemoteError when it
+    cannot be started."""
+    try:
+        channel = child.PipeChannel(child.start(argv), kill=True)
+    except OSError as error:
+        raise RemoteError(f"{argv[0]} cannot be started: {error.strerror}") from error
+    try:
+        with selectors.DefaultSelector() as selector:
+            selector.register(channel.fileno(), selectors.EVENT_READ)
+            while (wait_s := left_s()) > 0:
+                if selector.select(wait_s):
+                    yield from channel.receive()
+    except ChannelClosed:
+        return
+    finally:
+        channel.close()

@@ -8,7 +8,8 @@ import pytest
 from stressor.engine.abort import ColdKiller
 from stressor.engine.abort_script import publish, script_path
 from stressor.engine.clock import BootClock
-from stressor.engine.drill import Drill, Way, judge, script_proof
+from stressor.engine.drill import Drill, Kill, Way, judge, script_proof
+from stressor.engine.sleeper import Place, Sleeper
 from stressor.model import Host, HostProof, HostState, Role, Transport
 from stressor.remote.base import Remote
 from stressor.remote.connect import connect
@@ -16,6 +17,7 @@ from stressor.testing.remote import FakeFault, FakeHost, FakeRemote
 from tests.sshd import running_sshd
 
 STOPPED = HostProof("n1", HostState.STOPPED, 2)
+SLEEPER = Sleeper(Host("n1", ()), "d0c", 4242, "777", Place.SCOPE)
 
 
 @pytest.mark.parametrize(
@@ -30,13 +32,13 @@ STOPPED = HostProof("n1", HostState.STOPPED, 2)
     ],
 )
 def test_half_a_proof_is_none(proof: HostProof, gone: bool | None, why: str) -> None:
-    trial = judge(Way.COLD, proof, gone, 1.0)
+    trial = judge(Way.COLD, Kill(proof, 1.0), gone, SLEEPER)
     assert not trial.proven
     assert why in trial.detail
 
 
 def test_a_whole_proof_is_one() -> None:
-    trial = judge(Way.COLD, STOPPED, True, 0.6)
+    trial = judge(Way.COLD, Kill(STOPPED, 0.6), True, SLEEPER)
     assert (trial.proven, trial.stopped, trial.took_s, trial.detail) == (True, 2, 0.6, "")
 
 
