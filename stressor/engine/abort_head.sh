@@ -50,18 +50,27 @@ say() {
 }
 
 # answer OUTPUT -> STATE STOPPED, from the last proof line; empty where there is none. Nothing but
-# the host's own proof counts: not an exit code, not silence.
+# the host's own proof counts: not an exit code, not silence. Good news beside survivors is no proof.
 answer() {
-    STATE='' STOPPED=''
+    STATE='' STOPPED='' an_survivors=0
     while read -r an_bang an_word an_sequence an_rest; do
-        [ "$an_bang $an_word" = '! proof' ] || continue
+        case "$an_bang $an_word" in
+        '! proof') ;;
+        '! survivor') an_survivors=$((an_survivors + 1)) && continue ;;
+        *) continue ;;
+        esac
         case $an_sequence in *[!0-9]*) continue ;; esac
         case $an_rest in 'state='[A-Z]*' stopped='[0-9]*' '*) ;; *) continue ;; esac
         STATE=${an_rest#state=}
         STATE=${STATE%% *}
         STOPPED=${an_rest#*stopped=}
         STOPPED=${STOPPED%% *}
-        case $STATE in CLEAN | STOPPED | SURVIVORS | UNVERIFIED) ;; *) STATE='' ;; esac
+        case $STATE,$an_survivors in
+        CLEAN,0 | STOPPED,0 | SURVIVORS,* | UNVERIFIED,*) ;;
+        CLEAN,* | STOPPED,*) STATE=UNVERIFIED ;;
+        *) STATE='' ;;
+        esac
+        an_survivors=0
     done <"$1"
 }
 
@@ -72,14 +81,34 @@ way() {
         printf '%s\n' "$3" >"$wa_at.known" || return 1
     limited ssh -F "$wa_at.config" -o ConnectTimeout=8 stressor-target \
         "$4 $run script $late" >"$wa_at.out" 2>"$wa_at.log" </dev/null
+    silent $?
     answer "$wa_at.out"
     [ -n "$STATE" ]
+}
+
+# silent CODE -> SILENT, why a host that was reached, or may have been, gave no proof. 255 is ssh's
+# own: it was not reached on this route.
+silent() {
+    case $1 in
+    255) ;;
+    137) SILENT="no proof; killed, or after $limit_s s" ;;
+    *) SILENT="no proof, exit $1" ;;
+    esac
 }
 
 # here NUMBER PREFIX: this very machine.
 here() {
     limited sh -c "$2 $run script $late" >"$work/$1.out" 2>"$work/$1.log" </dev/null
+    silent $?
     answer "$work/$1.out"
+}
+
+# why LOG -> WHY, its last line. It may be a stranger's: no control character reaches the screen.
+why() {
+    WHY=''
+    while IFS= read -r wh_line; do [ -z "$wh_line" ] || WHY=$wh_line; done <"$1"
+    WHY=${WHY%"$return"}
+    case $WHY in *[!\ -~]*) WHY=$(printf '%s' "$WHY" | tr -c ' -~' '?') ;; esac
 }
 
 # told NUMBER NAME: what is known of a host, to the screen and for the verdict.
@@ -88,11 +117,14 @@ told() {
     CLEAN) say "$2" "$STATE" 'no load found' ;;
     STOPPED) say "$2" "$STATE" "$STOPPED processes killed" ;;
     '')
-        STATE=UNREACHABLE
-        to_why=''
-        while IFS= read -r to_line; do [ -z "$to_line" ] || to_why=$to_line; done <"$work/$1.log"
-        to_why=${to_why%"$return"}
-        say "$2" "$STATE" "${to_why##*: }"
+        if [ -n "$SILENT" ]; then
+            STATE=UNVERIFIED
+            say "$2" "$STATE" "$SILENT"
+        else
+            STATE=UNREACHABLE
+            why "$work/$1.log"
+            say "$2" "$STATE" "${WHY##*: }"
+        fi
         ;;
     *) say "$2" "$STATE" 'look at it: load may live there' ;;
     esac
@@ -112,7 +144,7 @@ verdict() {
         exit 4
     fi
     if [ "$ve_bad" -gt 0 ]; then
-        echo "NOT PROVEN  $ve_bad of $1 hosts; repeat this, or go to their consoles:"
+        echo "NOT PROVEN  $ve_bad of $1 hosts; repeat, or go to their consoles:"
         echo "            sh /run/stressor/RUN/kill.sh RUN console 0"
         exit 4
     fi

@@ -93,7 +93,7 @@ def _host(number: int, host: Host, name: str) -> Iterator[str]:
     yield from (f"#   {shown(line)}" for line in by_hand(host))
     yield "("
     yield f": >{_work(number, 'log')}"
-    yield "STATE='' STOPPED=''"
+    yield "STATE='' STOPPED='' SILENT=''"
     prefix = '"$kill_sudo"' if host.become else '"$kill_root"'
     if host.transport is Transport.LOCAL:
         yield f"here {number} {prefix}"

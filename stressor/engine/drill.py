@@ -130,6 +130,7 @@ class Drill:
     clock: Clock
     holder: str
     script: Path
+    see_wait_s: float = SEE_WAIT_S
 
     def run(self, hosts: Sequence[Host]) -> Iterator[Trial]:
         """Every trial when it is known, way by way. What the drill itself left on proven hosts is
@@ -271,7 +272,7 @@ class Drill:
     def _seen(self, fleet: Fleet, events: EventQueue, hosts: Sequence[str]) -> frozenset[str]:
         """The hosts whose guard sees something of its run. A kill is no rehearsal elsewhere."""
         unseen = set(hosts)
-        until_s = self.clock.now_s() + SEE_WAIT_S
+        until_s = self.clock.now_s() + self.see_wait_s
         while unseen and self.clock.now_s() < until_s:
             fleet.order("watch", tuple(unseen))
             again_s = min(until_s, self.clock.now_s() + LOOK_AGAIN_S)

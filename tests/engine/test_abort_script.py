@@ -1,11 +1,13 @@
 """The script for machines without Python: well-formed whatever the inventory holds, honest about
 what it was told, and the same kill."""
 
+import os
 import re
 import shutil
 import stat
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,13 +36,26 @@ def shells() -> list[list[str]]:
     return [words for words in known if shutil.which(words[0])]
 
 
-def run(script: str, folder: Path, *words: str, using: list[str]) -> tuple[int, list[str]]:
+def run(
+    script: str, folder: Path, *words: str, using: list[str], env: Mapping[str, str] = os.environ
+) -> tuple[int, list[str]]:
     path = folder / "abort.sh"
     path.write_text(script)
-    done = subprocess.run(
-        (*using, str(path), *words), capture_output=True, text=True, timeout=40, check=False
-    )
+    argv = (*using, str(path), *words)
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=40, check=False)
     return done.returncode, done.stdout.splitlines()
+
+
+def answered(
+    folder: Path, said: str, *, using: list[str], hosts: tuple[Host, ...] = (PLAIN,)
+) -> tuple[int, list[str]]:
+    """The script where `ssh` is a program of ours: what it says of hosts that answer like this."""
+    program = folder / "bin" / "ssh"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\n{said}\n")
+    program.chmod(0o755)
+    env = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"}
+    return run(text(*hosts), folder, using=using, env=env)
 
 
 def test_shellcheck_has_nothing_to_say(tmp_path: Path) -> None:
@@ -107,6 +122,56 @@ def test_hosts_that_cannot_be_reached_are_said_and_are_no_success(
     assert any(re.match(r"  node1 +UNREACHABLE .*refused", line) for line in lines), lines
     assert any(re.match(r"  node3 +UNREACHABLE .*pin host_key", line) for line in lines), lines
     assert lines[-2].startswith("NOT PROVEN  2 of 2 hosts")
+    assert all(len(line) <= 64 for line in lines)
+
+
+PROOF = "echo '! proof 0 state={} stopped={} scans=2 took_ms=300 detail=grep'"
+SURVIVOR = "echo '! survivor 0 pid=7 comm=fio state=D wchan=- age_s=3'"
+
+
+@pytest.mark.parametrize("shell", shells(), ids=lambda words: str(words[0]))
+@pytest.mark.parametrize(
+    ("said", "code", "line"),
+    [
+        (PROOF.format("CLEAN", 0), 0, "CLEAN no load found"),
+        (f"{SURVIVOR}\n{PROOF.format('SURVIVORS', 1)}\n{PROOF.format('STOPPED', 2)}", 0, "STOPPED"),
+        (f"{SURVIVOR}\n{PROOF.format('STOPPED', 2)}", 4, "UNVERIFIED look at it"),
+        (PROOF.format("FINE", 2), 4, "UNVERIFIED no proof, exit 0"),
+        ("exit 3", 4, "UNVERIFIED no proof, exit 3"),
+        ("kill -9 $$", 4, "UNVERIFIED no proof; killed, or after 20 s"),
+        ("echo 'ssh: port 22: refused' >&2; exit 255", 4, "UNREACHABLE refused"),
+        ("printf 'evil: \\033[2Jgone\\n' >&2; exit 255", 4, "UNREACHABLE ?[2Jgone"),
+    ],
+)
+def test_i5_only_a_whole_proof_is_success(
+    tmp_path: Path, shell: list[str], said: str, code: int, line: str
+) -> None:
+    got, lines = answered(tmp_path, said, using=shell)
+    assert got == code
+    assert " ".join(lines[1].split()).startswith(f"node1 {line}"), lines
+    assert all(one.isprintable() and len(one) <= 64 for one in lines)
+
+
+def test_a_host_that_was_reached_and_was_silent_is_not_called_unreachable(tmp_path: Path) -> None:
+    """Also when its last route then refuses: the kill may have happened there."""
+    route = PLAIN.routes[0]
+    twice = replace(PLAIN, routes=(route, replace(route, port=23)))
+    said = 'grep -q "Port 23" "$2" && exit 255; exit 1'
+    _, lines = answered(tmp_path, said, using=["sh"], hosts=(twice,))
+    assert lines[1].split() == ["node1", "UNVERIFIED", "no", "proof,", "exit", "1"]
+
+
+def test_names_that_look_alike_on_the_screen_are_told_apart(tmp_path: Path) -> None:
+    """Or one host's proof could be read as another's."""
+    hosts = (replace(PLAIN, name="\u00e91"), replace(PLAIN, name="\u00f61"), PLAIN)
+    _, lines = answered(tmp_path, PROOF.format("CLEAN", 0), using=["sh"], hosts=hosts)
+    assert sorted(line.split()[0] for line in lines[1:4]) == ["?1#1", "?1#2", "node1"]
+
+
+def test_many_hosts_without_proof_fit_on_the_screen(tmp_path: Path) -> None:
+    hosts = tuple(replace(NOBODY, name=f"n{number}") for number in range(120))
+    code, lines = answered(tmp_path, "exit 255", using=["sh"], hosts=hosts)
+    assert (code, len(lines)) == (4, 123)
     assert all(len(line) <= 64 for line in lines)
 
 
