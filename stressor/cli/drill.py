@@ -17,6 +17,7 @@ from stressor.engine.abort_script import publish, script_path, write_script
 from stressor.engine.clock import BootClock
 from stressor.engine.drill import Drill, Trial, Way
 from stressor.engine.lock import refuse_held_hosts
+from stressor.engine.sleeper import Place
 from stressor.errors import ConfigError, ExitCode
 from stressor.journal import encode
 from stressor.lifeline import DrillEntry, access_of, read, record_drills
@@ -93,8 +94,13 @@ def _code(hosts: Sequence[Host], trials: Sequence[Trial]) -> ExitCode:
 def _line(trial: Trial) -> str:
     took = "     " if trial.took_s is None else f"{trial.took_s:4.1f}s"
     state = "PROVEN" if trial.proven else "FAILED"
-    text = f"{trial.stopped} processes killed, none left" if trial.proven else trial.detail
+    text = _killed(trial) if trial.proven else trial.detail
     return f"{took}  {ascii_only(trial.host):<14} {trial.way:<7} {state:<7} {ascii_only(text)}"
+
+
+def _killed(trial: Trial) -> str:
+    where = " (no scope here)" if trial.place is Place.NAMESPACE else ""
+    return f"{trial.stopped} processes killed, none left{where}"
 
 
 def _ending(site: Inventory, trials: Sequence[Trial], code: ExitCode) -> str:

@@ -23,9 +23,7 @@ COMMAND_DEADLINE_S = 20.0
 _START = """\
 run=$1 seconds=$2 apart='' place=namespace
 command -v setsid >/dev/null 2>&1 && apart=setsid
-if [ ! -d /run/systemd/system ]; then
-    echo 'scope=no systemd'
-elif ! command -v systemd-run >/dev/null 2>&1; then
+if ! command -v systemd-run >/dev/null 2>&1; then
     echo 'scope=no systemd-run'
 elif said=$(timeout -s KILL 5 systemd-run --quiet --collect --scope \\
     --property=RuntimeMaxSec="$seconds" true 2>&1 </dev/null); then
@@ -38,20 +36,22 @@ if [ "$place" = scope ]; then
     $apart systemd-run --quiet --collect --scope --unit="stressor-$run" \\
         --property=RuntimeMaxSec="$seconds" "$@" >/dev/null 2>&1 </dev/null &
 else
-    command -v unshare >/dev/null 2>&1 || echo 'problem=no unshare(1) either'
     $apart unshare -m "$@" >/dev/null 2>&1 </dev/null &
 fi
-child=$! tries=0 comm='' pid=''
+child=$! tries=0 pid=''
 while [ "$tries" -lt 50 ] && [ -z "$pid" ]; do
     sleep 0.1
-    { read -r comm <"/proc/$child/comm"; } 2>/dev/null || break
-    case $comm in timeout | sleep) pid=$child ;; esac
     tries=$((tries + 1))
+    read -r stat 2>/dev/null <"/proc/$child/stat" || break
+    case $stat in
+    *') Z '*) break ;;
+    *' (timeout) '* | *' (sleep) '*) pid=$child ;;
+    esac
 done
-start=$(cut -d' ' -f22 "/proc/${pid:-none}/stat" 2>/dev/null)
+[ -n "$pid" ] || echo "problem=no sleep in a $place of its own"
 echo "place=$place"
 echo "pid=$pid"
-echo "start=$start"
+echo "start=$(cut -d' ' -f22 "/proc/${pid:-none}/stat" 2>/dev/null)"
 """
 _LOOK = """\
 now=$(cut -d' ' -f22 "/proc/$1/stat" 2>/dev/null)
