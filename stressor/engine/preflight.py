@@ -4,17 +4,18 @@ Findings come as hosts answer, so that a dead one delays nobody's line. What is 
 `checks`; nothing here decides.
 """
 
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from stressor.checks import CHECKS, blast_radius, clock, login, sshd
 from stressor.checks.base import Answer, Finding, Level, joined, judge, read, unknown
 from stressor.checks.blast_radius import Own
 from stressor.engine.abort import KILL_DEADLINE_S
+from stressor.engine.turns import Turns
 from stressor.model import Host, Route, Transport
 from stressor.remote.base import (
     Completed,
@@ -34,6 +35,9 @@ HANDSHAKES = 4
 """Logins that one host may get at the same moment: its guard, the rehearsal, a scrape, a kill."""
 SESSIONS = {Transport.OPENSSH: 8, Transport.PARAMIKO: 4, Transport.LOCAL: 1}
 """Sessions side by side on one connection (scrapes, and a kill beside them)."""
+HOST_DEADLINE_S = 60.0
+"""For everything that is asked of one host, over all of its routes. Two silent routes and a third
+one that needs all of its time fit."""
 AT_ONCE = 256
 """Threads, one a host. Fewer, and dead hosts that take their whole deadline would keep living ones
 waiting behind them."""
@@ -41,12 +45,56 @@ WORKING = 8
 """Hosts that have answered a knock and are logged in to at the same time. A handshake costs tens of
 milliseconds of processor here: fifty at once on two cores took longer than a login may, and
 sixteen long enough to be called slow."""
+PATIENCE_S = login.WARN_S
+"""A host that has kept one of those places for so long is waiting for something else than this
+machine's processor: the next one is let in beside it. Without that, eight hosts behind one jump
+host, or eight whose sshd hangs after its first line, would hold up all living ones."""
 JUMP_AT_ONCE = 32
 """Logins through one jump host that stand at its door together, at most."""
 
+SUDO = ("sudo", "-n", "--")
+
+T = TypeVar("T")
 Connect = Callable[[Host, int], Remote]
 Clock = Callable[[], float]
 Knock = Callable[[Route, float], UnreachableReason | None]
+
+
+@dataclass(slots=True)
+class Budget:
+    """What is left of the time for one host. Waiting for a place is not charged to it."""
+
+    now_s: Clock
+    left_s: float = HOST_DEADLINE_S
+
+    def charge(self, call: Callable[[float], T], most_s: float) -> tuple[T, float]:
+        """The outcome of `call`, which is given the seconds that it may take, and how long it
+        took."""
+        began_s = self.now_s()
+        outcome = call(max(min(most_s, self.left_s), 0.001))
+        took_s = self.now_s() - began_s
+        self.left_s -= took_s
+        return outcome, took_s
+
+    def run(self, remote: Remote, argv: tuple[str, ...], most_s: float) -> tuple[Outcome, float]:
+        """`argv` on the host, and how long it took; nothing is sent any more when the time is
+        over."""
+        if self.left_s <= 0.0:
+            return TimedOut(remote.host.name, 0.0), 0.0
+        return self.charge(lambda left_s: remote.run(argv, deadline_s=left_s), most_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A login on one route, and what was found out over it."""
+
+    trial: login.LoginTrial
+    found: tuple[Finding, ...] = ()
+
+    @property
+    def reached(self) -> bool:
+        """Whether somebody was let in, as root where that is needed."""
+        return self.trial.reason is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +111,7 @@ class Inspector:
     knock: Knock = knock
     unix_s: Clock = time.time
     now_s: Clock = time.monotonic
-    _working: threading.Semaphore = field(
-        default_factory=lambda: threading.BoundedSemaphore(WORKING), init=False
-    )
+    turns: Turns = field(default_factory=lambda: Turns(WORKING, PATIENCE_S))
 
     def inspect(self, hosts: Sequence[Host]) -> Iterator[tuple[Host, tuple[Finding, ...]]]:
         """Each host with its findings, in the order in which they were ready; the jump hosts of
@@ -80,115 +126,154 @@ class Inspector:
     def jump(self, host: Host, behind: int) -> tuple[Finding, ...]:
         """The findings of a jump host with so many routes behind it: its own login, and whether
         its sshd lets them through. Nothing else of it matters."""
-        trial = self._trial(host, 0)
-        found = list(login.judge_login(trial))
-        if trial.reason is None and self._wanted(sshd.NAME):
-            handshakes = min(JUMP_AT_ONCE, behind * HANDSHAKES)
-            load = sshd.Load(handshakes, handshakes, is_jump=True)
-            with self._working, closing(self.connect(host, 0)) as remote:
-                found += self._judge_sshd(self._answer(remote, sshd.argv(host)), load)
-        return tuple(f for f in found if self._wanted(f.check) or f.level is Level.FAIL)
+        handshakes = min(JUMP_AT_ONCE, behind * HANDSHAKES)
+        load = sshd.Load(handshakes, handshakes, is_jump=True)
+        visit = self._visit(host, 0, Budget(self.now_s), lambda asking: asking.settings(load))
+        return self._kept((*login.judge_login(visit.trial), *visit.found))
 
     def host(self, host: Host) -> tuple[Finding, ...]:
-        """All findings of one host. One that no route reaches gets no answer on anything else."""
-        trials = tuple(self._trial(host, route) for route in range(len(host.routes)))
-        found = [finding for trial in trials for finding in login.judge_login(trial)]
+        """All findings of one host, asked over the first route that lets us in. One that no route
+        reaches gets no answer on anything else."""
+        budget, visits = Budget(self.now_s), list[Visit]()
+        for route in range(len(host.routes)):
+            known = any(visit.reached for visit in visits)
+            visits.append(self._visit(host, route, budget, _nothing if known else Asking.scripts))
+        found = [one for visit in visits for one in login.judge_login(visit.trial)]
         if host.transport is Transport.LOCAL:
             found = [Finding(login.NAME, host.name, Level.SKIP, "this machine: no login")]
-        reached = next((at for at, trial in enumerate(trials) if trial.reason is None), None)
-        if reached is None:
+        if not any(visit.reached for visit in visits):
             text = "no other check was made: the host was not reached"
-            kept = [*found, Finding("host", host.name, Level.SKIP, text)]
-        else:
-            kept = [*found, *self._scripts(host, reached)]
-        return tuple(f for f in kept if self._wanted(f.check) or f.level is Level.FAIL)
+            found.append(Finding("host", host.name, Level.SKIP, text))
+        return self._kept((*found, *(one for visit in visits for one in visit.found)))
 
-    def _wanted(self, name: str) -> bool:
+    def wants(self, name: str) -> bool:
+        """Whether this check was asked for."""
         return not self.only or name in self.only
 
-    def _trial(self, host: Host, route: int) -> login.LoginTrial:
-        """Login and `sudo -n`, timed. The login is made as the user, so that the two are told
-        apart."""
+    def _kept(self, found: tuple[Finding, ...]) -> tuple[Finding, ...]:
+        return tuple(f for f in found if self.wants(f.check) or f.level is Level.FAIL)
+
+    def _visit(self, host: Host, route: int, budget: Budget, then: "Then") -> Visit:
+        """Log in on a route and, where that works, ask `then` over the same connection: a second
+        handshake would tell nothing more."""
         way = host.routes[route]
         blank = login.LoginTrial(
             host.name, f"{way.user}@{way.address}:{way.port}", become=host.become
         )
-        silent = None if host.transport is Transport.LOCAL else self.knock(way, KILL_DEADLINE_S)
+        silent = self._knock(host, way, budget)
         if silent is not None:
-            return replace(blank, reason=silent.value)
-        with self._working, closing(self.connect(replace(host, become=False), route)) as remote:
-            return self._login(remote, blank)
+            return Visit(replace(blank, reason=silent.value))
+        # The login is made as the user, so that it and sudo are told apart.
+        connect = self.connect
+        with (
+            self.turns.turn() as renew,
+            closing(connect(replace(host, become=False), route)) as remote,
+        ):
+            trial = _login(remote, blank, budget)
+            if trial.reason is not None:
+                return Visit(trial)
+            renew()
+            return Visit(trial, tuple(then(Asking(self, host, remote, budget))))
 
-    def _login(self, remote: Remote, blank: login.LoginTrial) -> login.LoginTrial:
-        first, login_s = self._timed(remote, ("true",))
-        if not isinstance(first, Completed):
-            return replace(blank, reason=_reason(first))
-        _, command_s = self._timed(remote, ("true",))
-        known = replace(blank, login_s=login_s, command_s=command_s, noise_bytes=first.noise_bytes)
-        return self._sudo(remote, known) if blank.become else known
+    def _knock(self, host: Host, way: Route, budget: Budget) -> UnreachableReason | None:
+        if host.transport is Transport.LOCAL:
+            return None
+        if budget.left_s <= 0.0:
+            return UnreachableReason.SILENT
+        return budget.charge(lambda left_s: self.knock(way, left_s), KILL_DEADLINE_S)[0]
 
-    def _sudo(self, remote: Remote, known: login.LoginTrial) -> login.LoginTrial:
-        outcome, took_s = self._timed(remote, ("sudo", "-n", "--", "true"))
-        if isinstance(outcome, Completed) and outcome.returncode == 0:
-            return replace(known, sudo_s=took_s)
-        refused = isinstance(outcome, Completed)
-        return replace(known, reason=UnreachableReason.SUDO.value if refused else _reason(outcome))
 
-    def _timed(self, remote: Remote, argv: tuple[str, ...]) -> tuple[Outcome, float]:
-        began_s = self.now_s()
-        outcome = remote.run(argv, deadline_s=KILL_DEADLINE_S)
-        return outcome, self.now_s() - began_s
+def _login(remote: Remote, blank: login.LoginTrial, budget: Budget) -> login.LoginTrial:
+    """Login and `sudo -n`, timed."""
+    first, login_s = budget.run(remote, ("true",), KILL_DEADLINE_S)
+    if not isinstance(first, Completed):
+        return replace(blank, reason=_reason(first))
+    second, took_s = budget.run(remote, ("true",), KILL_DEADLINE_S)
+    command_s = took_s if isinstance(second, Completed) else None
+    known = replace(blank, login_s=login_s, command_s=command_s, noise_bytes=first.noise_bytes)
+    return _sudo(remote, known, budget) if blank.become else known
 
-    def _scripts(self, host: Host, route: int) -> Iterator[Finding]:
+
+def _sudo(remote: Remote, known: login.LoginTrial, budget: Budget) -> login.LoginTrial:
+    outcome, took_s = budget.run(remote, (*SUDO, "true"), KILL_DEADLINE_S)
+    if isinstance(outcome, Completed) and outcome.returncode == 0:
+        return replace(known, sudo_s=took_s)
+    refused = isinstance(outcome, Completed)
+    return replace(known, reason=UnreachableReason.SUDO.value if refused else _reason(outcome))
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """A host that has let us in: `remote` is logged in as the user, and commands run as root."""
+
+    inspector: Inspector
+    host: Host
+    remote: Remote
+    budget: Budget
+
+    def scripts(self) -> Iterator[Finding]:
         """The clock alone, for its round trip counts; everything else in one session."""
-        with self._working, closing(self.connect(host, route)) as remote:
-            if self._wanted(clock.NAME):
-                yield from judge(clock, self._answer(remote, clock.argv(host)))
-            rest = [one for one in CHECKS if one is not clock and self._wanted(one.NAME)]
-            asked = [*(one.argv(host) for one in rest), *self._further(host)]
-            if asked:
-                answer = self._answer(remote, joined(asked), SCRIPTS_DEADLINE_S)
-                yield from (finding for one in rest for finding in judge(one, answer))
-                yield from self._judge_further(host, answer)
+        wants = self.inspector.wants
+        if wants(clock.NAME):
+            yield from judge(clock, self._answer(clock.argv(self.host)))
+        rest = [one for one in CHECKS if one is not clock and wants(one.NAME)]
+        asked = [*(one.argv(self.host) for one in rest), *self._further()]
+        if asked:
+            answer = self._answer(joined(asked), SCRIPTS_DEADLINE_S)
+            yield from (finding for one in rest for finding in judge(one, answer))
+            yield from self._judge_further(answer)
 
-    def _further(self, host: Host) -> Iterator[tuple[str, ...]]:
+    def settings(self, load: sshd.Load) -> Iterator[Finding]:
+        """What its sshd is set to, against `load`."""
+        if self.inspector.wants(sshd.NAME):
+            yield from _judge_sshd(self._answer(sshd.argv(self.host)), load)
+
+    def _further(self) -> Iterator[tuple[str, ...]]:
         """The scripts whose judgement takes more than the host's answer."""
-        if self.own is not None and self._wanted(blast_radius.NAME):
-            yield blast_radius.argv(host)
-        if self._wanted(sshd.NAME) and host.transport is not Transport.LOCAL:
-            yield sshd.argv(host)
+        if self.inspector.own is not None and self.inspector.wants(blast_radius.NAME):
+            yield blast_radius.argv(self.host)
+        if self.inspector.wants(sshd.NAME) and self.host.transport is not Transport.LOCAL:
+            yield sshd.argv(self.host)
 
-    def _judge_further(self, host: Host, answer: Answer) -> Iterator[Finding]:
-        if self.own is not None and self._wanted(blast_radius.NAME):
-            yield from self._place(host, answer, self.own)
-        if self._wanted(sshd.NAME) and host.transport is not Transport.LOCAL:
-            load = sshd.Load(HANDSHAKES, SESSIONS[host.transport])
-            yield from self._judge_sshd(answer, load)
+    def _judge_further(self, answer: Answer) -> Iterator[Finding]:
+        if self.inspector.own is not None and self.inspector.wants(blast_radius.NAME):
+            yield from self._place(answer, self.inspector.own)
+        if self.inspector.wants(sshd.NAME) and self.host.transport is not Transport.LOCAL:
+            yield from _judge_sshd(answer, sshd.Load(HANDSHAKES, SESSIONS[self.host.transport]))
 
-    def _place(self, host: Host, answer: Answer, own: Own) -> tuple[Finding, ...]:
+    def _place(self, answer: Answer, own: Own) -> tuple[Finding, ...]:
         reading = read(blast_radius.NAME, answer)
         if isinstance(reading, str):
-            return (unknown(blast_radius.NAME, host.name, Level.WARN, reading, "run it again"),)
-        return blast_radius.judge_host(reading, host.roles, own, disposable=self.disposable)
+            return (unknown(blast_radius.NAME, answer.host, Level.WARN, reading, "run it again"),)
+        disposable = self.inspector.disposable
+        return blast_radius.judge_host(reading, self.host.roles, own, disposable=disposable)
 
-    def _judge_sshd(self, answer: Answer, load: sshd.Load) -> tuple[Finding, ...]:
-        reading = read(sshd.NAME, answer)
-        if isinstance(reading, str):
-            return (unknown(sshd.NAME, answer.host, Level.WARN, reading, "sshd -T as root"),)
-        return sshd.judge(reading, load)
-
-    def _answer(
-        self, remote: Remote, argv: tuple[str, ...], deadline_s: float = SCRIPT_DEADLINE_S
-    ) -> Answer:
+    def _answer(self, argv: tuple[str, ...], most_s: float = SCRIPT_DEADLINE_S) -> Answer:
         """What the host said until its end or the deadline, and what was wrong with it."""
-        sent_unix_s = self.unix_s()
-        outcome = remote.run(argv, deadline_s=deadline_s)
-        received_unix_s = self.unix_s()
+        unix_s = self.inspector.unix_s
+        as_root = (*SUDO, *argv) if self.host.become else argv
+        sent_unix_s = unix_s()
+        outcome, _ = self.budget.run(self.remote, as_root, most_s)
+        received_unix_s = unix_s()
         said = (
             None if isinstance(outcome, Unreachable) else outcome.stdout.decode("utf-8", "replace")
         )
         problem = "" if isinstance(outcome, Completed) else _reason(outcome)
-        return Answer(remote.host.name, said, sent_unix_s, received_unix_s, problem)
+        return Answer(self.host.name, said, sent_unix_s, received_unix_s, problem)
+
+
+Then = Callable[[Asking], Iterator[Finding]]
+
+
+def _nothing(_: Asking) -> Iterator[Finding]:
+    return iter(())
+
+
+def _judge_sshd(answer: Answer, load: sshd.Load) -> tuple[Finding, ...]:
+    reading = read(sshd.NAME, answer)
+    if isinstance(reading, str):
+        return (unknown(sshd.NAME, answer.host, Level.WARN, reading, "sshd -T as root"),)
+    return sshd.judge(reading, load)
 
 
 def jump_hosts(hosts: Sequence[Host]) -> dict[Host, int]:

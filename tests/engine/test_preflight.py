@@ -8,7 +8,8 @@ import pytest
 from stressor.checks import CHECKS
 from stressor.checks.base import Finding, Level
 from stressor.checks.blast_radius import Own
-from stressor.engine.preflight import Inspector, jump_hosts
+from stressor.engine.preflight import HOST_DEADLINE_S, WORKING, Inspector, jump_hosts
+from stressor.engine.turns import Turns
 from stressor.model import Host, Route, Transport
 from stressor.remote.base import Completed, Outcome, Remote, TimedOut, UnreachableReason
 from stressor.testing.clock import ManualClock
@@ -169,3 +170,88 @@ def test_every_host_gets_its_findings(order: tuple[int, int]) -> None:
     found = {host.name: levels(some) for host, some in inspector(*machines).inspect(asked)}
     assert found["n1"]["login"] is Level.PASS
     assert found["n2"]["login"] is Level.FAIL
+
+
+def test_one_login_a_route_and_everything_is_asked_over_it() -> None:
+    host = replace(HOST, become=True, routes=(Route("127.0.0.1"), Route("127.0.0.2")))
+    machine, dialled = FakeHost(host, commands=EMPTY), list[tuple[bool, int]]()
+
+    def connect(one: Host, route: int) -> Remote:
+        dialled.append((one.become, route))
+        return FakeRemote(replace(machine, host=one))
+
+    found = Inspector(connect, knock=spoken).host(host)
+    assert dialled == [(False, 0), (False, 1)]
+    assert {"clock", "sshd"} < set(levels(found))
+    scripts = [call for call in machine.calls if "sh" in call]
+    assert [call[:4] for call in scripts] == [("sudo", "-n", "--", "sh")] * 2
+
+
+def test_hosts_that_hang_after_their_first_line_do_not_keep_the_living_waiting() -> None:
+    """As behind a jump host: it answers for all of them. Each hangs until the last living one has
+    been heard of; there are more of them than hosts that are logged in to at once."""
+    hung, heard = 5 * WORKING, threading.Event()
+    hosts = [replace(HOST, name=f"n{at}") for at in range(hung + 1)]
+    living = FakeHost(hosts[-1], commands=EMPTY)
+
+    def hang(_argv: tuple[str, ...], _stdin: bytes) -> Outcome:
+        assert heard.wait(30), "the living host was never heard of"
+        return TimedOut("n", 8.0)
+
+    def connect(host: Host, _route: int) -> Remote:
+        if host.name == living.host.name:
+            return FakeRemote(replace(living, host=host))
+        return FakeRemote(FakeHost(host, commands={("true",): hang}))
+
+    order = []
+    asked = Inspector(connect, knock=spoken, turns=Turns(WORKING, patience_s=0.01))
+    for host, _ in asked.inspect(hosts):
+        order.append(host.name)
+        heard.set()
+    assert order[0] == living.host.name
+    assert len(order) == hung + 1
+
+
+def test_a_host_has_so_much_time_and_no_more() -> None:
+    """All of its routes and scripts together; what was not asked any more is unknown."""
+    clock, given = ManualClock(), list[float]()
+    ways = tuple(Route(f"127.0.0.{at}") for at in range(1, 12))
+    host = replace(HOST, routes=ways)
+
+    def door(route: Route, left_s: float) -> UnreachableReason | None:
+        given.append(left_s)
+        if route == ways[0]:
+            return None
+        clock.advance(left_s)
+        return UnreachableReason.SILENT
+
+    def slow(_argv: tuple[str, ...], _stdin: bytes) -> Outcome:
+        clock.advance(20.0)
+        return TimedOut("n1", 20.0)
+
+    machine = FakeHost(host, commands={**EMPTY, ("sh",): slow})
+    asking = Inspector(lambda *_: FakeRemote(machine), knock=door, now_s=clock.now_s)
+    found = asking.host(host)
+    assert clock.now_s() == pytest.approx(HOST_DEADLINE_S)
+    # 20 s for each of two sessions, two whole knocks, and what is left for a third.
+    assert given == pytest.approx([8.0, 8.0, 8.0, 4.0])
+    said = [one for one in found if one.check == "login"]
+    assert [one.level for one in said] == [Level.PASS] + [Level.FAIL] * 10
+    assert all(one.unknown for one in found if one.check in {check.NAME for check in CHECKS})
+
+
+def test_i4_what_a_host_has_no_time_left_for_is_unknown() -> None:
+    clock = ManualClock()
+
+    def slow(argv: tuple[str, ...], _stdin: bytes) -> Outcome:
+        clock.advance(HOST_DEADLINE_S)
+        return DONE
+
+    machine = FakeHost(HOST, commands={("true",): slow})
+    found = Inspector(
+        lambda *_: FakeRemote(machine), knock=spoken, now_s=clock.now_s, only=frozenset({"psi"})
+    ).host(HOST)
+    said = {one.check: (one.unknown, one.text) for one in found}
+    assert said["psi"] == (True, "unknown: silent")
+    assert said["login"] == (True, "unknown: root@127.0.0.1:22: a step gave no answer in time")
+    assert [call[0] for call in machine.calls] == ["true"]
