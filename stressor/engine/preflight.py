@@ -41,14 +41,14 @@ one that needs all of its time fit."""
 AT_ONCE = 256
 """Threads, one a host. Fewer, and dead hosts that take their whole deadline would keep living ones
 waiting behind them."""
-WORKING = 8
+WORKING = 6
 """Hosts that have answered a knock and are logged in to at the same time. A handshake costs tens of
-milliseconds of processor here: fifty at once on two cores took longer than a login may, and
-sixteen long enough to be called slow."""
+milliseconds of processor here: fifty at once on two busy cores took longer than a login may, and
+eight long enough for some to be called slow. Six were as quick in all."""
 PATIENCE_S = login.WARN_S
-"""A host that has kept one of those places for so long is waiting for something else than this
-machine's processor: the next one is let in beside it. Without that, eight hosts behind one jump
-host, or eight whose sshd hangs after its first line, would hold up all living ones."""
+"""A host that keeps one of those places for longer waits for something else than this machine's
+processor, and another one is let in beside it. Without that, a few dead hosts behind a jump host,
+or whose sshd hangs after its first line, would hold up all living ones."""
 JUMP_AT_ONCE = 32
 """Logins through one jump host that stand at its door together, at most."""
 
@@ -166,13 +166,13 @@ class Inspector:
         # The login is made as the user, so that it and sudo are told apart.
         connect = self.connect
         with (
-            self.turns.turn() as renew,
+            self.turns.turn() as alive,
             closing(connect(replace(host, become=False), route)) as remote,
         ):
             trial = _login(remote, blank, budget)
             if trial.reason is not None:
                 return Visit(trial)
-            renew()
+            alive()
             return Visit(trial, tuple(then(Asking(self, host, remote, budget))))
 
     def _knock(self, host: Host, way: Route, budget: Budget) -> UnreachableReason | None:

@@ -10,10 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 Clock = Callable[[], float]
+SLOWER = 3.0
+"""So many times as long as the slowest turn that did not hang, another one may take. Where all are
+slow, the machine is busy, and letting in more would make it worse."""
 
 
 class Turns:
-    """At most `limit` turns at once that are younger than `patience_s`."""
+    """At most `limit` turns at once that are not taken to hang: those younger than `patience_s`, or
+    than SLOWER times what others needed to show that they do not."""
 
     def __init__(self, limit: int, patience_s: float, now_s: Clock = time.monotonic) -> None:
         self._limit, self._patience_s, self._now_s = limit, patience_s, now_s
@@ -22,12 +26,12 @@ class Turns:
 
     @contextmanager
     def turn(self) -> Iterator[Callable[[], None]]:
-        """Waits for a turn and takes it. What it yields takes it anew: patience starts over, for
-        somebody who has just shown that he does not hang."""
+        """Waits for a turn and takes it. It yields what its holder calls when he has shown that he
+        does not hang: his time starts over."""
         me = object()
         self._enter(me)
         try:
-            yield lambda: self._renew(me)
+            yield lambda: self._alive(me)
         finally:
             with self._changed:
                 del self._began_s[me]
@@ -36,8 +40,8 @@ class Turns:
     def _enter(self, me: object) -> None:
         with self._changed:
             while True:
-                ends_s = sorted(began_s + self._patience_s for began_s in self._began_s.values())
                 now_s = self._now_s()
+                ends_s = sorted(began_s + self._patience_s for began_s in self._began_s.values())
                 young = [end_s for end_s in ends_s if end_s > now_s]
                 if len(young) < self._limit:
                     self._began_s[me] = now_s
@@ -46,6 +50,8 @@ class Turns:
                     return
                 self._changed.wait(young[0] - now_s)
 
-    def _renew(self, me: object) -> None:
+    def _alive(self, me: object) -> None:
         with self._changed:
-            self._began_s[me] = self._now_s()
+            now_s = self._now_s()
+            self._patience_s = max(self._patience_s, SLOWER * (now_s - self._began_s[me]))
+            self._began_s[me] = now_s

@@ -1,6 +1,8 @@
 """Preflight of a fleet: fifty real sshds' worth of logins, with dead hosts among them."""
 
+import contextlib
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from stressor.checks.base import Level
-from stressor.engine.preflight import Inspector
+from stressor.engine.preflight import WORKING, Inspector
 from stressor.model import Host, Role
 from stressor.remote.connect import connect
 from tests.sshd import running_sshd
@@ -32,6 +34,30 @@ def silent_port() -> Iterator[int]:
 
 
 @contextmanager
+def hung_port() -> Iterator[int]:
+    """An sshd that hangs after its first line: it answers a knock, and nobody gets in."""
+    kept: list[socket.socket] = []
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                taken, _ = door.accept()
+                kept.append(taken)
+                taken.sendall(b"SSH-2.0-hung\r\n")
+
+    with socket.socket() as door:
+        door.bind(("127.0.1.1", 0))
+        door.listen(64)
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield door.getsockname()[1]
+        door.shutdown(socket.SHUT_RDWR)
+        thread.join(10)
+    for one in kept:
+        one.close()
+
+
+@contextmanager
 def fleet(folder: Path) -> Iterator[tuple[Host, ...]]:
     """Hosts on addresses of the loopback: to the client each is a host with handshake, login and
     scripts of its own. One sshd listens on 16 addresses at most."""
@@ -50,9 +76,10 @@ def fleet(folder: Path) -> Iterator[tuple[Host, ...]]:
 
 
 def test_fifty_hosts_are_asked_in_time_and_dead_ones_delay_nobody(tmp_path: Path) -> None:
-    with fleet(tmp_path) as living, silent_port() as dead:
+    with fleet(tmp_path) as living, silent_port() as dead, hung_port() as hung:
         (route,) = living[0].routes
         mute = [Host(f"dead{at}", (replace(route, port=dead),)) for at in range(4)]
+        mute += [Host(f"hung{at}", (replace(route, port=hung),)) for at in range(WORKING)]
         inspector = Inspector(lambda host, way: connect(host, route=way))
         began_s, times = time.monotonic(), {}
         for host, found in inspector.inspect([*mute, *living]):

@@ -59,14 +59,32 @@ def test_turns_that_hang_do_not_keep_others_out() -> None:
         assert entered.wait(30)
 
 
-def test_a_renewed_turn_counts_again() -> None:
+def test_a_turn_that_has_shown_life_counts_again() -> None:
     at_s = [0.0]
     turns, entered = Turns(1, 10.0, lambda: at_s[0]), threading.Event()
     with ExitStack() as stack:
-        renew = stack.enter_context(turns.turn())
+        alive = stack.enter_context(turns.turn())
         at_s[0] = 11.0
-        renew()
+        alive()
         waiting = enter(turns, entered)
         assert not entered.wait(0.05)
     waiting.join(30)
     assert entered.is_set()
+
+
+def test_where_all_are_slow_patience_grows() -> None:
+    """Eleven seconds for one that was well: another one may take 33, and does not hang at 32."""
+    at_s = [0.0]
+    turns, entered = Turns(1, 10.0, lambda: at_s[0]), threading.Event()
+    with turns.turn() as alive:
+        at_s[0] = 11.0
+        alive()
+    with ExitStack() as stack:
+        stack.enter_context(turns.turn())
+        at_s[0] += 32.0
+        waiting = enter(turns, entered)
+        assert not entered.wait(0.05)
+        at_s[0] += 2.0
+        waiting = enter(turns, entered)
+        assert entered.wait(30)
+    waiting.join(30)
