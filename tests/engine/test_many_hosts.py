@@ -66,7 +66,12 @@ def fleet(folder: Path) -> Iterator[tuple[Host, ...]]:
         for first in range(0, HOSTS, PER_SSHD):
             count = min(PER_SSHD, HOSTS - first)
             addresses = [f"127.0.{first + 1}.{at + 1}" for at in range(count)]
-            options = (*(f"ListenAddress {one}" for one in addresses), "MaxStartups 500")
+            options = (
+                *(f"ListenAddress {one}" for one in addresses),
+                "MaxStartups 500",
+                # bash then leaves .bashrc out: what root keeps there is not what is measured here.
+                "SetEnv SHLVL=1",
+            )
             sshd = stack.enter_context(running_sshd(folder / f"sshd{first}", *options))
             hosts += [
                 Host(f"n{first + at}", (sshd.route(address=one),), frozenset({Role.WORKER}))
