@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from stressor.checks.base import Finding, Level, Reading, script_argv, unknown
+from stressor.checks.routes import standing_at
 from stressor.model import Host, Role
 
 NAME = "orchestrator"
@@ -71,15 +72,16 @@ def _own(own: Own) -> Iterator[Finding]:
 
 def judge_jumps(hosts: Sequence[Host]) -> tuple[Finding, ...]:
     """WARN for each jump host that is itself a host of the inventory: load on it, or on what it
-    shares with the cluster, shuts the way to those behind it."""
-    known = {route.address: host for host in hosts for route in host.routes}
-    behind: dict[str, list[str]] = {}
+    shares with the cluster, shuts the way to those behind it. Where it is the only way, `routes`
+    says so, too."""
+    behind: dict[Host, list[str]] = {}
     for host in hosts:
         for route in host.routes:
             for jump in route.jumps:
-                if jump.address in known and host.name not in behind.get(jump.address, ()):
-                    behind.setdefault(jump.address, []).append(host.name)
-    return tuple(_jump(known[address], names) for address, names in behind.items())
+                gate = standing_at(jump, hosts)
+                if gate is not None and host.name not in behind.setdefault(gate, []):
+                    behind[gate].append(host.name)
+    return tuple(_jump(gate, names) for gate, names in behind.items())
 
 
 def _jump(host: Host, names: Iterable[str]) -> Finding:

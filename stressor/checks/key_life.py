@@ -25,21 +25,35 @@ _KEY_FIELDS = {
     "sk-ssh-ed25519": 2,
     "sk-ecdsa-sha2-nistp256": 3,
 }
+_USER = 1
+_PRESENCE, _PIN = 0x01, 0x04
+"""Flags of a hardware key, PROTOCOL.u2f: it wants a touch, or a PIN, for each signature. Without
+`no-touch-required` at its making it has the first."""
 _CERT = re.compile(r"(.+)-cert-v0\d@openssh\.com")
 _PEM = re.compile(r"-----BEGIN ([A-Z ]*)PRIVATE KEY-----\s+(.*?)-----END", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class KeyLife:
-    """`ends_unix_s` None: it does not end. `known` is false when a file could not be read as what
-    it should be; then the other two say nothing."""
+    """`ends_unix_s` None: it does not end; `begins_unix_s` None: it is good since ever. `known` is
+    false when a file could not be read as what it should be; then the others say nothing."""
 
     ends_unix_s: float | None = None
     needs_touch: bool = False
     known: bool = True
+    begins_unix_s: float | None = None
 
 
 UNKNOWN = KeyLife(known=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """The type of a private key ("ssh-ed25519"; "pem" for the older formats, which no hardware key
+    has), and whether somebody must touch something, or type a PIN, for each of its signatures."""
+
+    name: str
+    needs_touch: bool = False
 
 
 def judge(private: str | None, certificate: str | None) -> KeyLife:
@@ -48,40 +62,61 @@ def judge(private: str | None, certificate: str | None) -> KeyLife:
     kind = None if private is None else kind_of(private)
     if kind is None:
         return UNKNOWN
-    touch = kind.startswith("sk-")
     if certificate is None:
-        return KeyLife(needs_touch=touch)
+        return KeyLife(needs_touch=kind.needs_touch)
     try:
-        ends = certificate_end(certificate)
+        begins, ends = validity(certificate)
     except ValueError:
         return UNKNOWN
-    return KeyLife(None if ends == FOREVER else float(ends), touch)
+    return KeyLife(
+        None if ends == FOREVER else float(ends),
+        kind.needs_touch,
+        begins_unix_s=float(begins) if begins else None,
+    )
 
 
-def kind_of(private: str) -> str | None:
-    """The type of a private key ("ssh-ed25519"); "pem" for the older formats, which no hardware
-    key has. None for what is no key."""
+def kind_of(private: str) -> Kind | None:
+    """The kind of a private key; None for what is no key."""
     match = _PEM.search(private)
     if match is None:
         return None
     if match[1] != "OPENSSH ":
-        return "pem"
+        return Kind("pem")
     try:
         blob = base64.b64decode("".join(match[2].split()), validate=True)
-        if not blob.startswith(_MAGIC):
-            return None
-        rest = blob[len(_MAGIC) :]
-        for _ in range(3):  # cipher, kdf, its options
-            _, rest = _string(rest)
-        public, _ = _string(rest[4:])
-        return _string(public)[0].decode("ascii")
+        return _kind(blob) if blob.startswith(_MAGIC) else None
     except (ValueError, binascii.Error, UnicodeDecodeError):
         return None
 
 
-def certificate_end(text: str) -> int:
-    """`valid before` of a certificate as in a `-cert.pub` file, in Unix seconds, or FOREVER. Raises
-    ValueError for what is none."""
+def _kind(blob: bytes) -> Kind:
+    """Of the decoded file. Raises ValueError for one that is cut off."""
+    cipher, rest = _string(blob[len(_MAGIC) :])
+    for _ in range(2):  # kdf, its options
+        _, rest = _string(rest)
+    public, rest = _string(rest[4:])
+    name = _string(public)[0].decode("ascii")
+    if not name.startswith("sk-"):
+        return Kind(name)
+    # Whoever encrypts the file keeps the flags in it: the usual ones are then taken for granted.
+    flags = _flags(rest, name) if cipher == b"none" else _PRESENCE
+    return Kind(name, needs_touch=bool(flags & (_PRESENCE | _PIN)))
+
+
+def _flags(rest: bytes, name: str) -> int:
+    secret, _ = _string(rest)
+    secret = secret[8:]  # twice the same number, which tells a wrong passphrase
+    fields = 1 + _KEY_FIELDS[name.removesuffix("@openssh.com")]  # type, public key, application
+    for _ in range(fields):
+        _, secret = _string(secret)
+    if not secret:
+        raise ValueError("cut off")
+    return secret[0]
+
+
+def validity(text: str) -> tuple[int, int]:
+    """From when and until when (FOREVER: no end) a certificate as in a `-cert.pub` file is valid,
+    in Unix seconds. Raises ValueError for what is no certificate of a user."""
     words = text.split()
     match = _CERT.fullmatch(words[0]) if len(words) > 1 else None
     fields = None if match is None else _KEY_FIELDS.get(match[1].removesuffix("@openssh.com"))
@@ -93,13 +128,15 @@ def certificate_end(text: str) -> int:
         raise ValueError("not base64") from error
     for _ in range(2 + fields):  # type, nonce, the key's own
         _, rest = _string(rest)
-    rest = rest[8 + 4 :]  # serial, kind
+    rest, kind = rest[8 + 4 :], rest[8 : 8 + 4]  # after the serial number
     for _ in range(2):  # key id, principals
         _, rest = _string(rest)
     if len(rest) < 16:
         raise ValueError("cut off")
-    _, before = struct.unpack(">QQ", rest[:16])
-    return int(before)
+    if int.from_bytes(kind, "big") != _USER:
+        raise ValueError("a certificate of a host: nobody logs in with it")
+    after, before = struct.unpack(">QQ", rest[:16])
+    return int(after), int(before)
 
 
 def _string(data: bytes) -> tuple[bytes, bytes]:

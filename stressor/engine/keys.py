@@ -1,10 +1,9 @@
 """Reading the files of the operator's keys: how long can each route be used?"""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from stressor.checks.key_life import UNKNOWN, KeyLife, judge
-from stressor.checks.routes import RouteLife
+from stressor.checks.routes import RouteLife, hops
 from stressor.model import Host, Route
 
 LIMIT_BYTES = 64 * 1024
@@ -16,20 +15,16 @@ def lives(host: Host) -> tuple[RouteLife, ...]:
 
 
 def _life(route: Route) -> RouteLife:
-    found = tuple(_key(hop.key_path) for hop in _hops(route))
+    found = tuple(_key(hop.key_path) for hop in hops(route))
     ends = [life.ends_unix_s for life in found if life.ends_unix_s is not None]
+    begins = [life.begins_unix_s for life in found if life.begins_unix_s is not None]
     return RouteLife(
         route,
         ends_unix_s=min(ends, default=None),
         needs_touch=any(life.needs_touch for life in found),
         known=all(life.known for life in found),
+        begins_unix_s=max(begins, default=None),
     )
-
-
-def _hops(route: Route) -> Iterator[Route]:
-    for jump in route.jumps:
-        yield from _hops(jump)
-    yield route
 
 
 def _key(path: str | None) -> KeyLife:

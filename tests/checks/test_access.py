@@ -9,7 +9,7 @@ from stressor.checks.base import Finding, Level
 from stressor.checks.login import LoginTrial, judge_login
 from stressor.checks.routes import RouteLife, judge_lifetimes, judge_shared
 from stressor.checks.sshd import Load
-from stressor.model import Host, Route
+from stressor.model import Host, Role, Route
 from stressor.remote.base import UnreachableReason
 from tests.checks.readings import COLUMNS, framed, reading, recorded
 
@@ -196,6 +196,23 @@ def test_how_much_too_early_a_route_ends_is_said() -> None:
     assert touch.text == "ops@10.0.0.1: the key needs a touch"
 
 
+def test_a_certificate_that_is_not_valid_yet_is_no_route_yet() -> None:
+    later = RouteLife(ROUTE, begins_unix_s=END)
+    found = judge_lifetimes("n", (later,), worst_case_end_unix_s=END, now_unix_s=END - 3600)
+    assert [(one.level, one.text) for one in found] == [
+        (FAIL, "ops@10.0.0.1: valid in 1.0 h, not before")
+    ]
+    found = judge_lifetimes("n", (later, PLAIN), worst_case_end_unix_s=END, now_unix_s=END - 3600)
+    assert [one.level for one in short(found)] == [WARN]
+    found = judge_lifetimes("n", (later,), worst_case_end_unix_s=END, now_unix_s=END)
+    assert [one.level for one in found] == [PASS]
+
+
+def test_each_of_two_equal_routes_is_told() -> None:
+    found = judge_lifetimes("cp-1", (ENDING, ENDING), worst_case_end_unix_s=END)
+    assert [each.level for each in found] == [FAIL, FAIL]
+
+
 def shared(*ways: Route) -> list[tuple[Level, str]]:
     hosts = tuple(Host(f"h{at}", (way,)) for at, way in enumerate(ways))
     found = short(judge_shared(hosts))
@@ -216,6 +233,66 @@ def test_what_every_route_depends_on() -> None:
     direct = replace(second, jumps=())
     assert shared(one, direct) == [(PASS, "no key, user or jump host is on every route")]
     assert judge_shared(())[0].level is FAIL
+
+
+def test_what_all_routes_of_one_host_depend_on() -> None:
+    """Other hosts do not: it is told for those that do, in one line however many they are."""
+    gate, other = Route("10.9.9.9"), Route("10.9.9.8")
+    ways = (
+        replace(ROUTE, jumps=(gate,)),
+        Route("10.0.0.2", user="root", key_path="/k/b", jumps=(gate, other)),
+    )
+    single = Host("single", (Route("10.0.0.9", user="x", key_path="/k/c"),))
+    hosts = (*(Host(f"h{at}", ways) for at in range(3)), single)
+    found = [(each.level, each.host, each.text) for each in short(judge_shared(hosts))]
+    assert found == [(WARN, "", "h0 and 2 more: one jump host for all routes: 10.9.9.9")]
+    twice = Host("h", (ROUTE, replace(ROUTE, address="10.0.0.7")))
+    assert [each.text for each in judge_shared((twice, single))] == [
+        "h: one key for all routes: /k/a",
+        "h: one user for all routes: ops",
+    ]
+    assert len(judge_shared((twice,))) == 2, "what everybody shares is told once"
+
+
+NODE1 = Host("node1", (Route("10.0.0.1"),), frozenset({Role.CONTROL_PLANE}))
+OTHERS = Host("other", (Route("10.1.0.1"),), frozenset({Role.BYSTANDER}))
+
+
+def caught(*hosts: Host) -> list[tuple[str, str]]:
+    found = short(judge_shared((NODE1, OTHERS, *hosts)))
+    return [(each.host, each.text) for each in found if each.level is FAIL]
+
+
+def test_a_host_that_is_reached_over_the_tested_cluster_alone_fails() -> None:
+    over = Route("10.0.0.2", jumps=(Route("192.0.2.1"), Route("10.0.0.1", user="gate")))
+    assert caught(Host("n2", (over,))) == [
+        ("n2", "every route leads over the tested cluster: node1")
+    ]
+    node3 = Host("node3", (Route("10.0.0.3"),))
+    third = replace(over, jumps=(Route("10.0.0.3"),))
+    assert caught(node3, Host("n2", (over, third))) == [
+        ("n2", "every route leads over the tested cluster: node1, node3")
+    ]
+    assert caught(Host("n2", (over, replace(over, jumps=())))) == []
+    assert caught(Host("n2", (replace(over, jumps=(Route("10.1.0.1"),)),))) == []
+    assert caught(Host("n2", (over, Route("10.0.0.7")))) == []
+
+
+def test_a_host_that_is_reached_over_an_address_of_its_own_hangs_on_no_other() -> None:
+    inner = Route("10.5.0.2", jumps=(Route("10.0.0.2"),))
+    assert caught(Host("n2", (Route("10.0.0.2"), inner))) == []
+    assert caught(Host("n2", (inner, replace(inner, address="10.0.0.2")))) == []
+
+
+def test_behind_one_gateway_with_a_port_for_each_the_port_decides() -> None:
+    """Address translation: the gateway is none of the hosts, though it has their address."""
+    natted = [
+        Host(f"n{at}", (Route("192.0.2.1", 2200 + at, jumps=(Route("192.0.2.1"),)),))
+        for at in range(2)
+    ]
+    assert caught(*natted) == []
+    over = Host("n2", (Route("10.0.0.2", jumps=(Route("192.0.2.1", 2201),)),))
+    assert caught(*natted, over) == [("n2", "every route leads over the tested cluster: n1")]
 
 
 def test_routes_without_a_named_key_share_the_default_one() -> None:
