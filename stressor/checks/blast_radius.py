@@ -10,19 +10,36 @@ from stressor.model import Host, Role
 NAME = "orchestrator"
 _SCRIPT = 'echo "boot=$(cat /proc/sys/kernel/random/boot_id 2>/dev/null </dev/null)"'
 _ELSEWHERE = "run stressor on a machine outside of the tested cluster"
-_NETWORK = ("nfs", "nfs4", "ceph", "cifs", "smb3", "glusterfs", "lustre", "afs", "gfs2", "ocfs2")
+_NETWORK = (
+    *("nfs", "nfs4", "ceph", "cifs", "smb3", "glusterfs", "lustre", "afs", "gfs2", "ocfs2"),
+    *("beegfs", "gpfs", "orangefs"),
+)
+_OF_HYPERVISOR = ("9p", "virtiofs")
+_FUSE = ("sshfs", "gluster", "ceph", "s3fs", "rclone", "juicefs", "mfs", "seaweedfs", "davfs")
+"""Parts of the names of network filesystems that a daemon mounts (`fuse.NAME`)."""
+_DISKS = {
+    "/rbd": "a Ceph image",
+    "/nbd": "a network block device",
+    "/drbd": "a replicated device",
+    "/session": "an iSCSI disk",
+    "/rport-": "a Fibre Channel disk",
+    "/nvme-fabrics": "an NVMe disk over a network",
+}
+"""What stands in the path of a disk under /sys/devices that is not in this machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Own:
     """This machine. `boot_id` is the kernel's own (random(4)): one kernel, one id, whatever name
     spaces lie between. None: it could not be read. `filesystem` and `source` are those of the
-    state folder, by /proc/self/mountinfo. `in_pod`: Kubernetes started this process."""
+    state folder, by /proc/self/mountinfo; `disks` are the paths under /sys/devices of the disks
+    below it (empty: none are known). `in_pod`: Kubernetes started this process."""
 
     boot_id: str | None
     filesystem: str | None
     source: str | None
     in_pod: bool = False
+    disks: tuple[str, ...] = ()
 
 
 def argv(host: Host) -> tuple[str, ...]:
@@ -64,10 +81,24 @@ def _own(own: Own) -> Iterator[Finding]:
     if own.filesystem is None:
         why = "what the state folder stands on"
         yield unknown(NAME, "", Level.WARN, why, "findmnt -T STATE; or set STRESSOR_STATE")
-    elif own.filesystem in _NETWORK:
+    elif _is_network(own.filesystem):
         text = f"the journal stands on {own.filesystem} ({own.source}): suspect storage"
         remedy = "STRESSOR_STATE=/a/local/folder: a hanging journal stops the run"
         yield Finding(NAME, "", Level.FAIL, text, remedy)
+    elif own.filesystem in _OF_HYPERVISOR:
+        text = f"the journal stands on {own.filesystem}: storage of the machine below this one"
+        yield Finding(NAME, "", Level.WARN, text, "STRESSOR_STATE=/a/local/folder")
+    far = dict.fromkeys(what for disk in own.disks for part, what in _DISKS.items() if part in disk)
+    for what in far:
+        text = f"the journal stands on {what}: the tested storage may be behind it"
+        remedy = "STRESSOR_STATE=/a/local/folder: a hanging journal stops the run"
+        yield Finding(NAME, "", Level.WARN, text, remedy)
+
+
+def _is_network(filesystem: str) -> bool:
+    daemon = filesystem.removeprefix("fuse.")
+    mounted = daemon != filesystem and any(name in daemon for name in _FUSE)
+    return filesystem in _NETWORK or mounted
 
 
 def judge_jumps(hosts: Sequence[Host]) -> tuple[Finding, ...]:
@@ -90,10 +121,18 @@ def _jump(host: Host, names: Iterable[str]) -> Finding:
     return Finding(NAME, host.name, Level.WARN, text, "add a route around it: stressor_routes")
 
 
-def mount_of(path: str, mountinfo: str) -> tuple[str, str] | None:
-    """Filesystem and source of the mount that holds `path`, from the text of mountinfo (proc(5));
-    None when no line holds it."""
-    best: tuple[int, str, str] | None = None
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A mount by proc(5): its filesystem, what is mounted, and the device's MAJOR:MINOR."""
+
+    filesystem: str
+    source: str
+    device: str
+
+
+def mount_of(path: str, mountinfo: str) -> Mount | None:
+    """The mount that holds `path`, from the text of mountinfo; None when no line holds it."""
+    best: tuple[int, Mount] | None = None
     for line in mountinfo.splitlines():
         left, _, right = line.partition(" - ")
         words, kinds = left.split(), right.split()
@@ -103,8 +142,8 @@ def mount_of(path: str, mountinfo: str) -> tuple[str, str] | None:
         inside = point == "/" or path == point or path.startswith(f"{point}/")
         # Of two mounts on one point the later one is seen.
         if inside and (best is None or len(point) >= best[0]):
-            best = (len(point), kinds[0], _unescaped(kinds[1]))
-    return None if best is None else best[1:]
+            best = (len(point), Mount(kinds[0], _unescaped(kinds[1]), words[2]))
+    return None if best is None else best[1]
 
 
 _ESCAPES: Mapping[str, str] = {"\\040": " ", "\\011": "\t", "\\012": "\n", "\\134": "\\"}

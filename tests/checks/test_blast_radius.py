@@ -8,8 +8,15 @@ import pytest
 
 from stressor.checks import blast_radius
 from stressor.checks.base import Facts, Level, Reading
-from stressor.checks.blast_radius import Own, judge_host, judge_jumps, judge_own, mount_of
-from stressor.engine.orchestrator import own
+from stressor.checks.blast_radius import (
+    Mount,
+    Own,
+    judge_host,
+    judge_jumps,
+    judge_own,
+    mount_of,
+)
+from stressor.engine.orchestrator import disks, own
 from stressor.model import Host, Role, Route
 
 HERE = Own("b-1", "ext4", "/dev/vda")
@@ -46,6 +53,17 @@ def test_a_bystander_on_this_machine_is_one_too() -> None:
         (HERE, Level.PASS, "ext4 of /dev/vda"),
         (replace(HERE, filesystem="nfs4", source="store:/v"), Level.FAIL, "suspect storage"),
         (replace(HERE, filesystem="ceph"), Level.FAIL, "suspect storage"),
+        (replace(HERE, filesystem="fuse.sshfs"), Level.FAIL, "suspect storage"),
+        (replace(HERE, filesystem="fuse.ceph-fuse"), Level.FAIL, "suspect storage"),
+        (replace(HERE, filesystem="virtiofs"), Level.WARN, "machine below this one"),
+        (replace(HERE, filesystem="fuse.lxcfs"), Level.PASS, "fuse.lxcfs of"),
+        (replace(HERE, disks=("/sys/devices/rbd/0",)), Level.WARN, "a Ceph image"),
+        (
+            replace(HERE, disks=("/sys/devices/platform/host2/session1/target2:0:0/sda",)),
+            Level.WARN,
+            "an iSCSI disk",
+        ),
+        (replace(HERE, disks=("/sys/devices/pci0/virtio1/block/vda",)), Level.PASS, "ext4"),
         (replace(HERE, filesystem=None), Level.WARN, "unknown: what the state folder"),
         (replace(HERE, in_pod=True), Level.FAIL, "runs in a pod"),
     ],
@@ -82,15 +100,34 @@ cut
 @pytest.mark.parametrize(
     ("path", "found"),
     [
-        ("/var/lib", ("ext4", "/dev/vda")),
-        ("/home", ("xfs", "/dev/vdb")),
-        ("/homes", ("ext4", "/dev/vda")),
-        ("/home/me x/y", ("tmpfs", "tmpfs")),
+        ("/var/lib", Mount("ext4", "/dev/vda", "254:0")),
+        ("/home", Mount("xfs", "/dev/vdb", "0:32")),
+        ("/homes", Mount("ext4", "/dev/vda", "254:0")),
+        ("/home/me x/y", Mount("tmpfs", "tmpfs", "0:31")),
     ],
 )
-def test_the_mount_of_a_path(path: str, found: tuple[str, str]) -> None:
+def test_the_mount_of_a_path(path: str, found: Mount) -> None:
     assert mount_of(path, MOUNTS) == found
     assert mount_of(path, "") is None
+
+
+def test_disks_are_followed_down_to_the_last_layer(tmp_path: Path) -> None:
+    """As in sysfs: a logical volume on two paths to one disk, a partition of which it is."""
+    devices, block = tmp_path / "devices", tmp_path / "dev" / "block"
+    disk = devices / "session1" / "sda"
+    for folder in (block, disk / "sda1", devices / "virtual" / "dm-0" / "slaves"):
+        folder.mkdir(parents=True)
+    (block / "253:0").symlink_to(devices / "virtual" / "dm-0")
+    (devices / "virtual" / "dm-0" / "slaves" / "sda1").symlink_to(disk / "sda1")
+    found = disks("253:0", tmp_path)
+    assert found == (str(disk / "sda1"), str(devices / "virtual" / "dm-0"))
+    (finding,) = judge_own(replace(HERE, disks=found))
+    assert "an iSCSI disk" in finding.text
+    assert disks("0:31", tmp_path) == ()
+    # A loop, as no kernel makes one, ends.
+    (disk / "sda1" / "slaves").mkdir()
+    (disk / "sda1" / "slaves" / "dm-0").symlink_to(devices / "virtual" / "dm-0")
+    assert disks("253:0", tmp_path) == found
 
 
 def test_this_very_machine(tmp_path: Path) -> None:
