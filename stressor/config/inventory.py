@@ -13,7 +13,7 @@ from pathlib import Path
 from stressor.config import routes
 from stressor.config.ansible import Groups, Variable, read_groups
 from stressor.config.routes import HOST_VARIABLES
-from stressor.config.values import CLUSTER_VARIABLES, ONLY, REFUSED, Reader, address, plain
+from stressor.config.values import CLUSTER_VARIABLES, ONLY, REFUSED, Reader, address, plain, told
 from stressor.config.yamlfile import Mistake, did_you_mean, read_yaml, refuse
 from stressor.model import Host, Inventory, Role, Route, Transport
 
@@ -83,6 +83,9 @@ class _Reading:
         variables = self.groups.variables(name)
         wrong = list(_not_read(variables))
         found = dict(_values(variables, HOST_VARIABLES, wrong))
+        against = routes.contradiction(found)
+        if against is not None:
+            wrong.append(Mistake(variables[against[0]].line, against[1]))
         mistakes += (_of_host(name, one) for one in wrong)
         if "ansible_host" not in variables:
             found["ansible_host"] = self._own_address(name, mistakes)
@@ -112,8 +115,7 @@ class _Reading:
     def _routes(self, found: Mapping[str, object]) -> tuple[Route, ...]:
         """Ansible's own way in first, then the further ones in their order."""
         own = self._route(found)
-        jumps = found.get("stressor_jumps", found.get("ansible_ssh_common_args", ()))
-        own = replace(own, jumps=self._jumps(jumps, own))
+        own = replace(own, jumps=self._jumps(routes.jumps_of(found), own))
         further = found.get("stressor_routes", ())
         assert isinstance(further, tuple)
         return (own, *(self._way(way, own) for way in further))
@@ -164,7 +166,8 @@ def _values(
         try:
             yield name, read(variables[name].value)
         except ValueError as error:
-            mistakes.append(Mistake(variables[name].line, f"`{name}`: {error}"))
+            line = variables[name].line
+            mistakes += (Mistake(line, f"`{name}`: {message}") for message in told(error))
 
 
 def _not_read(variables: Mapping[str, Variable]) -> Iterator[Mistake]:
@@ -188,8 +191,8 @@ def _only(name: str, variable: Variable) -> Iterator[Mistake]:
         yield Mistake(variable.line, f"`{name}`: {error}")
         return
     if value not in ONLY[name]:
-        told = f"`{name}` is `{value}`: stressor only does {', '.join(ONLY[name])}"
-        yield Mistake(variable.line, told)
+        message = f"`{name}` is `{value}`: stressor only does {', '.join(ONLY[name])}"
+        yield Mistake(variable.line, message)
 
 
 def _misplaced(groups: Groups) -> Iterator[Mistake]:
@@ -240,8 +243,8 @@ def _beside(path: Path) -> Iterator[Mistake]:
         for file in sorted((path.parent / folder).rglob("*")):
             needed = _needed_in(file) if file.is_file() else None
             if needed is not None:
-                told = f"`{needed}` is set in {folder}/{file.relative_to(path.parent / folder)}"
-                yield Mistake(1, f"{told}, which is not read: move it into this file")
+                where = f"`{needed}` is set in {folder}/{file.relative_to(path.parent / folder)}"
+                yield Mistake(1, f"{where}, which is not read: move it into this file")
 
 
 def _needed_in(file: Path) -> str | None:

@@ -6,7 +6,7 @@ templates are refused by all of them: only Ansible can read those.
 
 import ipaddress
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import urlsplit
 
 from stressor.config.yamlfile import Opaque
@@ -17,6 +17,19 @@ _CLUSTER = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
 _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
 _UID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
+
+
+class Several(ValueError):
+    """More than one thing is wrong with a value: `messages` are all of them."""
+
+    def __init__(self, messages: Sequence[str]) -> None:
+        super().__init__("; ".join(messages))
+        self.messages = tuple(messages)
+
+
+def told(error: ValueError) -> tuple[str, ...]:
+    """What a reader found wrong, one message for each mistake."""
+    return error.messages if isinstance(error, Several) else (str(error),)
 
 
 def plain(value: object) -> object:
@@ -149,10 +162,8 @@ CLUSTER_VARIABLES: Mapping[str, Reader] = {
     "disposable": flag,
 }
 _KEYS_ONLY = "passwords are not read: log in with a key, and let `sudo -n` work"
-_NO_EXTRA = "is not read, and would change how the host is reached"
 REFUSED: Mapping[str, str] = {
-    "ansible_ssh_extra_args": _NO_EXTRA,
-    "ansible_ssh_args": _NO_EXTRA,
+    "ansible_ssh_args": "is not read, and would change how the host is reached",
     "ansible_ssh_host": "is an old name: use `ansible_host`",
     "ansible_ssh_port": "is an old name: use `ansible_port`",
     "ansible_ssh_user": "is an old name: use `ansible_user`",
