@@ -11,6 +11,10 @@ echo "name=$name"
     case $word in '#'*) continue ;; esac
     for one in $rest; do [ "$one" = "$name" ] && echo "known=hosts"; done
 done </etc/hosts
+command -v timeout >/dev/null 2>&1 && {
+    { timeout -s KILL 3 getent hosts "$name" >/dev/null </dev/null; } 2>/dev/null
+    [ "$?" -eq 137 ] && echo lookup=slow
+}
 while read -r word rest; do
     [ "$word" = nameserver ] && echo "resolver=$rest"
     [ "$word" = hosts: ] && case " $rest " in *' myhostname '*) echo known=myhostname ;; esac
@@ -21,7 +25,8 @@ END
 
 
 def argv(host: Host) -> tuple[str, ...]:
-    """The host's name, whether /etc/hosts or nss-myhostname know it, and its resolvers."""
+    """The host's name, whether /etc/hosts or nss-myhostname know it, its resolvers, and whether
+    looking it up takes more than 3 s now."""
     return script_argv(NAME, _SCRIPT)
 
 
@@ -33,6 +38,11 @@ def judge(reading: Reading) -> tuple[Finding, ...]:
     if name is None or facts.one("hosts") is None:
         why = "its own name, or /etc/hosts"
         return (unknown(NAME, host, Level.WARN, why, "hostname; cat /etc/hosts"),)
+    remedy = f"echo '127.0.1.1 {name[:30]}' >>/etc/hosts"
+    if facts.one("lookup") == "slow":
+        # Whatever the files say: this is the look-up that sudo makes, by the host's own nsswitch.
+        text = f"looking up {name[:20]} takes more than 3 s: sudo -n, too"
+        return (Finding(NAME, host, Level.WARN, text, remedy),)
     if facts.one("known") is not None:
         return (Finding(NAME, host, Level.PASS, f"knows {name[:30]} without DNS"),)
     resolvers = facts.all("resolver")
@@ -40,4 +50,4 @@ def judge(reading: Reading) -> tuple[Finding, ...]:
         text = f"{name[:30]} is not in /etc/hosts, and there is no resolver to wait for"
         return (Finding(NAME, host, Level.PASS, text),)
     text = f"{name[:30]} is not in /etc/hosts: sudo waits for {resolvers[0][:40]}"
-    return (Finding(NAME, host, Level.WARN, text, f"echo '127.0.1.1 {name[:30]}' >>/etc/hosts"),)
+    return (Finding(NAME, host, Level.WARN, text, remedy),)

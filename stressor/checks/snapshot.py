@@ -19,9 +19,16 @@ _FOLDERS = (
     "/var/lib/etcd-backup",
     "/backup/etcd",
 )
-"""RKE2's and k3s' defaults, RKE's, and where how-tos put `etcdctl snapshot save`."""
+"""RKE2's and k3s' defaults, RKE's, and where how-tos put `etcdctl snapshot save`. kubeadm makes
+none by itself."""
 _SCRIPT = """\
 [ "$#" -eq 0 ] && echo skip=yes
+[ "$#" -gt 0 ] && for file in /etc/rancher/rke2/config.yaml /etc/rancher/k3s/config.yaml; do
+    [ -r "$file" ] && while read -r key value; do
+        value=${value#[\\"\\']}
+        [ "$key" = etcd-snapshot-dir: ] && set -- "$@" "${value%[\\"\\']}"
+    done <"$file"
+done
 echo "now=$(date +%s </dev/null)"
 limit=''
 command -v timeout >/dev/null 2>&1 && limit='timeout -s KILL 5'
@@ -38,16 +45,18 @@ _REMEDY = "etcdctl snapshot save /var/backups/etcd/now.db"
 
 
 def argv(host: Host) -> tuple[str, ...]:
-    """The times of all snapshots in the folders where they usually are. An empty database makes
-    one of 20 KiB: smaller files are something else."""
-    return script_argv(NAME, _SCRIPT, *(_FOLDERS if Role.CONTROL_PLANE in host.roles else ()))
+    """The times of all snapshots in the folders where they usually are, and where RKE2 or k3s are
+    told to put them. An empty database makes one of 20 KiB: smaller files are something else."""
+    named = host.etcd_data_dir is not None or host.etcd_metrics_url is not None
+    has_etcd = named and Role.CONTROL_PLANE in host.roles
+    return script_argv(NAME, _SCRIPT, *(_FOLDERS if has_etcd else ()))
 
 
 def judge(reading: Reading) -> tuple[Finding, ...]:
     """WARN at worst: no snapshot makes nothing less safe, but a recovery harder."""
     host, facts = reading.host, reading.facts
     if facts.one("skip") is not None:
-        return (Finding(NAME, host, Level.SKIP, "not a host of the control plane"),)
+        return (Finding(NAME, host, Level.SKIP, "no etcd of the control plane here"),)
     now = facts.one("now")
     if facts.one("looked") is None or now is None or not now.isdigit():
         return (unknown(NAME, host, Level.WARN, "whether there is a snapshot", _REMEDY),)

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from stressor.checks import clock, free_disk
+from stressor.checks import clock, free_disk, snapshot
 from stressor.checks.base import Level
+from stressor.model import Host, Role
 from tests.checks.readings import findings, framed, only, reading, recorded, words
 
 PASS, WARN, FAIL = Level.PASS, Level.WARN, Level.FAIL
@@ -273,6 +274,12 @@ def test_a_run_folder_that_is_read_only() -> None:
         (("name=n1", "hosts=read", "known=myhostname", "resolver=x"), PASS, "without DNS"),
         (("name=n1", "hosts=read"), PASS, "no resolver to wait for"),
         (("name=n1", "hosts=read", "resolver=192.0.2.1"), WARN, "sudo waits for 192.0.2.1"),
+        (
+            ("name=n1", "known=hosts", "hosts=read", "lookup=slow"),
+            WARN,
+            "looking up n1 takes more than 3 s",
+        ),
+        (("name=n1", "hosts=read", "lookup=slow", "resolver=x"), WARN, "more than 3 s: sudo -n"),
         (("name=n1",), WARN, "unknown: its own name"),
         (("hosts=read",), WARN, "unknown: its own name"),
     ],
@@ -294,10 +301,23 @@ def test_a_host_that_needs_a_resolver_for_its_own_name_is_told(
         (("now=100", "at=200", "looked=yes"), WARN, "unknown: the newest snapshot lies in"),
         (("now=200000", "at=199999"), WARN, "unknown: whether"),
         (("now=", "looked=yes"), WARN, "unknown: whether"),
-        (("skip=yes", "now=1", "looked=yes"), Level.SKIP, "not a host of the control plane"),
+        (("skip=yes", "now=1", "looked=yes"), Level.SKIP, "no etcd of the control plane here"),
     ],
 )
 def test_a_recent_snapshot_is_looked_for(lines: tuple[str, ...], level: Level, text: str) -> None:
     found = only("snapshot", framed("snapshot", *lines))
     assert found.level is level
     assert text in found.text
+
+
+@pytest.mark.parametrize(
+    ("host", "looks"),
+    [
+        (Host("cp", (), frozenset({Role.CONTROL_PLANE}), etcd_data_dir="/var/lib/etcd"), True),
+        (Host("cp", (), frozenset({Role.CONTROL_PLANE}), etcd_metrics_url="http://x"), True),
+        (Host("cp", (), frozenset({Role.CONTROL_PLANE})), False),
+        (Host("by", (), frozenset({Role.BYSTANDER}), etcd_data_dir="/var/lib/etcd"), False),
+    ],
+)
+def test_snapshots_are_looked_for_where_an_etcd_of_the_cluster_is(host: Host, looks: bool) -> None:
+    assert bool(snapshot.argv(host)[4:]) is looks
