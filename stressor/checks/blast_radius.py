@@ -10,6 +10,7 @@ from stressor.model import Host, Role
 NAME = "orchestrator"
 _SCRIPT = 'echo "boot=$(cat /proc/sys/kernel/random/boot_id 2>/dev/null </dev/null)"'
 _ELSEWHERE = "run stressor on a machine outside of the tested cluster"
+_AROUND = "add a route around it: stressor_routes"
 _NETWORK = (
     *("nfs", "nfs4", "ceph", "cifs", "smb3", "glusterfs", "lustre", "afs", "gfs2", "ocfs2"),
     *("beegfs", "gpfs", "orangefs"),
@@ -115,10 +116,20 @@ def judge_jumps(hosts: Sequence[Host]) -> tuple[Finding, ...]:
     return tuple(_jump(gate, names) for gate, names in behind.items())
 
 
+def judge_gate(gate: str, host: Host) -> Finding:
+    """WARN for a jump host that runs on the kernel of a host of the inventory: the same machine
+    under another address, which no inventory shows."""
+    text = f"the same machine as {host.name}, {_what(host)}"
+    return Finding(NAME, gate, Level.WARN, text, _AROUND)
+
+
+def _what(host: Host) -> str:
+    return "a bystander" if Role.BYSTANDER in host.roles else "a node of the tested cluster"
+
+
 def _jump(host: Host, names: Iterable[str]) -> Finding:
-    what = "a bystander" if Role.BYSTANDER in host.roles else "a node of the tested cluster"
-    text = f"jump host {host.name} is {what}: the way to {', '.join(names)} leads over it"
-    return Finding(NAME, host.name, Level.WARN, text, "add a route around it: stressor_routes")
+    text = f"jump host {host.name} is {_what(host)}: the way to {', '.join(names)} leads over it"
+    return Finding(NAME, host.name, Level.WARN, text, _AROUND)
 
 
 @dataclass(frozen=True, slots=True)

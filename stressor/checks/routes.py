@@ -1,7 +1,8 @@
 """Judging the routes to hosts before anybody logs in: what ends too soon, and what all share."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from stressor.checks.base import Finding, Level, unknown
 from stressor.model import Host, Role, Route
@@ -89,7 +90,7 @@ def judge_shared(hosts: Sequence[Host]) -> tuple[Finding, ...]:
         *_shared_of_one(hosts, by_all),
     )
     text = "no key, user or jump host is on every route"
-    return (*(found or (Finding(NAME, "", Level.PASS, text),)), *_caught(hosts))
+    return (*(found or (Finding(NAME, "", Level.PASS, text),)), *judge_caught(hosts))
 
 
 def hops(route: Route) -> Iterator[Route]:
@@ -113,9 +114,21 @@ def _shared_of_one(hosts: Sequence[Host], told: Sequence[tuple[str, str]]) -> It
         yield Finding(NAME, "", Level.WARN, f"{names[0][:16]}{more}: {text}", remedy)
 
 
-def _caught(hosts: Sequence[Host]) -> Iterator[Finding]:
+Door = tuple[str, int]
+"""Address and port."""
+
+
+def judge_caught(
+    hosts: Sequence[Host], others: Mapping[Door, Host] = MappingProxyType({})
+) -> tuple[Finding, ...]:
+    """FAIL for each host whose every route leads over a node of the tested cluster. `others`: jump
+    hosts that are hosts of the inventory without having an address of it."""
+    return tuple(_caught(hosts, others))
+
+
+def _caught(hosts: Sequence[Host], others: Mapping[Door, Host]) -> Iterator[Finding]:
     for host in hosts:
-        over = [_node_on(route, host, hosts) for route in host.routes]
+        over = [_node_on(route, host, hosts, others) for route in host.routes]
         if over and None not in over:
             names = ", ".join(dict.fromkeys(node.name for node in over if node))[:24]
             text = f"every route leads over the tested cluster: {names}"
@@ -123,9 +136,11 @@ def _caught(hosts: Sequence[Host]) -> Iterator[Finding]:
             yield Finding(NAME, host.name, Level.FAIL, text, remedy)
 
 
-def _node_on(route: Route, host: Host, hosts: Sequence[Host]) -> Host | None:
+def _node_on(
+    route: Route, host: Host, hosts: Sequence[Host], others: Mapping[Door, Host]
+) -> Host | None:
     """The first node of the tested cluster that the route to `host` leads over."""
-    met = (standing_at(jump, hosts) for jump in route.jumps)
+    met = (standing_at(j, hosts) or others.get((j.address, j.port)) for j in route.jumps)
     nodes = (one for one in met if one is not None and Role.BYSTANDER not in one.roles)
     return next((node for node in nodes if node.name != host.name), None)
 

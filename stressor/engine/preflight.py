@@ -5,15 +5,16 @@ Findings come as hosts answer, so that a dead one delays nobody's line. What is 
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from stressor.checks import CHECKS, blast_radius, clock, login, sshd
-from stressor.checks.base import Answer, Finding, Level, joined, judge, read, unknown
+from stressor.checks.base import Answer, Finding, Level, Reading, joined, judge, read, unknown
 from stressor.checks.blast_radius import Own
+from stressor.checks.routes import Door, judge_caught, standing_at
 from stressor.engine.abort import KILL_DEADLINE_S
 from stressor.engine.turns import Turns
 from stressor.model import Host, Route, Transport
@@ -112,23 +113,44 @@ class Inspector:
     unix_s: Clock = time.time
     now_s: Clock = time.monotonic
     turns: Turns = field(default_factory=lambda: Turns(WORKING, PATIENCE_S))
+    _kernels: dict[Host, str] = field(default_factory=dict, init=False)
 
     def inspect(self, hosts: Sequence[Host]) -> Iterator[tuple[Host, tuple[Finding, ...]]]:
         """Each host with its findings, in the order in which they were ready; the jump hosts of
-        their routes among them."""
+        their routes among them, and last what only all answers together show of these."""
+        gates = jump_hosts(hosts)
         with ThreadPoolExecutor(max_workers=AT_ONCE, thread_name_prefix="preflight") as pool:
             asked = {pool.submit(self.host, host): host for host in hosts}
-            for jump, behind in jump_hosts(hosts).items():
-                asked[pool.submit(self.jump, jump, behind)] = jump
+            asked |= {pool.submit(self.jump, gate, n): gate for gate, n in gates.items()}
             for done in as_completed(asked):
                 yield asked[done], done.result()
+        yield from self._disguised(gates, hosts)
+
+    def _disguised(
+        self, gates: Iterable[Host], hosts: Sequence[Host]
+    ) -> Iterator[tuple[Host, tuple[Finding, ...]]]:
+        """Jump hosts that are hosts of the inventory under addresses that tell nobody so, and whose
+        only way leads over them. Where all may be one machine, the latter says nothing."""
+        who = {self._kernels[host]: host for host in reversed(hosts) if host in self._kernels}
+        found: dict[Door, Host] = {}
+        for gate in gates:
+            (way,), node = gate.routes, who.get(self._kernels.get(gate, ""))
+            if node is not None and standing_at(way, hosts) is None:
+                found[way.address, way.port] = node
+                yield gate, (blast_radius.judge_gate(gate.name, node),)
+        before = judge_caught(hosts)
+        after = () if self.disposable else judge_caught(hosts, found)
+        for host in hosts:
+            new = tuple(one for one in after if one.host == host.name and one not in before)
+            if new:
+                yield host, new
 
     def jump(self, host: Host, behind: int) -> tuple[Finding, ...]:
         """The findings of a jump host with so many routes behind it: its own login, and whether
         its sshd lets them through. Nothing else of it matters."""
         handshakes = min(JUMP_AT_ONCE, behind * HANDSHAKES)
         load = sshd.Load(handshakes, handshakes, is_jump=True)
-        visit = self._visit(host, 0, Budget(self.now_s), lambda asking: asking.settings(load))
+        visit = self._visit(host, 0, Budget(self.now_s), lambda asking: asking.gate(load))
         return self._kept((*login.judge_login(visit.trial), *visit.found))
 
     def host(self, host: Host) -> tuple[Finding, ...]:
@@ -223,10 +245,14 @@ class Asking:
             yield from (finding for one in rest for finding in judge(one, answer))
             yield from self._judge_further(answer)
 
-    def settings(self, load: sshd.Load) -> Iterator[Finding]:
-        """What its sshd is set to, against `load`."""
-        if self.inspector.wants(sshd.NAME):
-            yield from _judge_sshd(self._answer(sshd.argv(self.host)), load)
+    def gate(self, load: sshd.Load) -> Iterator[Finding]:
+        """Of a jump host: what its sshd is set to, against `load`, and which machine it is."""
+        asked = tuple(self._further())
+        if asked:
+            answer = self._answer(joined(asked))
+            self._kernel(read(blast_radius.NAME, answer))
+            if self.inspector.wants(sshd.NAME):
+                yield from _judge_sshd(answer, load)
 
     def _further(self) -> Iterator[tuple[str, ...]]:
         """The scripts whose judgement takes more than the host's answer."""
@@ -241,8 +267,14 @@ class Asking:
         if self.inspector.wants(sshd.NAME) and self.host.transport is not Transport.LOCAL:
             yield from _judge_sshd(answer, sshd.Load(HANDSHAKES, SESSIONS[self.host.transport]))
 
+    def _kernel(self, reading: Reading | str) -> None:
+        boot = None if isinstance(reading, str) else reading.facts.one("boot")
+        if boot is not None:
+            self.inspector._kernels[self.host] = boot
+
     def _place(self, answer: Answer, own: Own) -> tuple[Finding, ...]:
         reading = read(blast_radius.NAME, answer)
+        self._kernel(reading)
         if isinstance(reading, str):
             return (unknown(blast_radius.NAME, answer.host, Level.WARN, reading, "run it again"),)
         disposable = self.inspector.disposable

@@ -134,6 +134,43 @@ def test_a_jump_host_must_let_others_through(setting: str, level: Level) -> None
     assert found["jump 192.0.2.1"] == {"login": Level.PASS, "sshd": level}
 
 
+def on_kernel(boot: str) -> dict[tuple[str, ...], Outcome]:
+    lines = ("stressor-facts orchestrator", f"boot={boot}", "end orchestrator", "")
+    return {**EMPTY, ("sh",): Completed(0, "\n".join(lines).encode(), b"", 0.0)}
+
+
+@pytest.mark.parametrize(
+    ("boot", "disposable", "told", "caught"),
+    [
+        ("b-1", False, True, True),
+        ("b-1", True, True, False),
+        ("b-2", False, False, False),
+        ("", False, False, False),
+    ],
+)
+def test_a_jump_host_that_is_a_node_under_another_address_is_told(
+    boot: str, disposable: bool, told: bool, caught: bool
+) -> None:
+    gate = Host("jump 192.0.2.1", (GATE,))
+    node = replace(HOST, name="node1")
+    behind = replace(HOST, name="n2", routes=(Route("10.0.0.1", jumps=(GATE,)),))
+    machines = (
+        FakeHost(gate, commands=on_kernel(boot)),
+        FakeHost(node, commands=on_kernel("b-1")),
+        FakeHost(behind, commands=on_kernel("b-9")),
+    )
+    asking = replace(inspector(*machines), disposable=disposable)
+    found = [
+        (one.host, one.level, one.text)
+        for host, some in asking.inspect([node, behind])
+        for one in some
+        if one.check in ("orchestrator", "routes") and one.level is not Level.PASS
+    ]
+    same = (gate.name, Level.WARN, "the same machine as node1, a node of the tested cluster")
+    only = ("n2", Level.FAIL, "every route leads over the tested cluster: node1")
+    assert found == [same] * told + [only] * caught
+
+
 def test_dead_hosts_do_not_keep_the_living_waiting() -> None:
     """More dead hosts than there are processors by far: each holds its thread until the last
     living one has been heard of."""
