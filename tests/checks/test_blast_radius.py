@@ -57,6 +57,7 @@ def test_a_bystander_on_this_machine_is_one_too() -> None:
         (replace(HERE, filesystem="fuse.ceph-fuse"), Level.FAIL, "suspect storage"),
         (replace(HERE, filesystem="virtiofs"), Level.WARN, "machine below this one"),
         (replace(HERE, filesystem="fuse.lxcfs"), Level.PASS, "fuse.lxcfs of"),
+        (replace(HERE, filesystem="cramfs"), Level.PASS, "cramfs of"),
         (replace(HERE, disks=("/sys/devices/rbd/0",)), Level.WARN, "a Ceph image"),
         (
             replace(HERE, disks=("/sys/devices/platform/host2/session1/target2:0:0/sda",)),

@@ -141,6 +141,16 @@ def test_a_route_ends_with_the_first_of_its_keys(tmp_path: Path) -> None:
     assert {one.level for one in found} == {Level.WARN}
 
 
+def test_a_route_begins_with_the_last_of_its_keys(tmp_path: Path) -> None:
+    keys = []
+    for year in ("2026", "2027"):
+        (tmp_path / year).mkdir()
+        keys.append(str(certified(tmp_path / year, f"{year}0101000000Z:20290101000000Z")))
+    gate = Route("192.0.2.1", key_path=keys[1])
+    (life,) = lives(Host("n", (Route("10.0.0.1", key_path=keys[0], jumps=(gate,)),)))
+    assert life.begins_unix_s == 1798761600.0
+
+
 def test_a_key_that_is_not_there_is_unknown(tmp_path: Path) -> None:
     (life,) = lives(Host("n", (Route("10.0.0.1", key_path=str(tmp_path / "none")),)))
     assert not life.known
