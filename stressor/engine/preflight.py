@@ -50,9 +50,8 @@ PATIENCE_S = login.WARN_S
 """A host that keeps one of those places for longer waits for something else than this machine's
 processor, and another one is let in beside it. Without that, a few dead hosts behind a jump host,
 or whose sshd hangs after its first line, would hold up all living ones."""
-JUMP_AT_ONCE = 32
-"""Logins through one jump host that stand at its door together, at most."""
-
+NO_SHELL = frozenset({UnreachableReason.PROTOCOL, UnreachableReason.FORBIDDEN})
+"""What a jump host answers that lets others through and runs nothing itself, as it should."""
 SUDO = ("sudo", "-n", "--")
 
 T = TypeVar("T")
@@ -146,11 +145,15 @@ class Inspector:
                 yield host, new
 
     def jump(self, host: Host, behind: int) -> tuple[Finding, ...]:
-        """The findings of a jump host with so many routes behind it: its own login, and whether
-        its sshd lets them through. Nothing else of it matters."""
-        handshakes = min(JUMP_AT_ONCE, behind * HANDSHAKES)
-        load = sshd.Load(handshakes, handshakes, is_jump=True)
+        """The findings of a jump host with so many hosts behind it: its own login, and whether its
+        sshd lets them through. Nothing else of it matters. An abort dials all of them at once, each
+        over a connection of its own, and forwards are no sessions (sshd_config(5), MaxSessions)."""
+        load = sshd.Load(max(HANDSHAKES, behind), sessions=1, is_jump=True)
         visit = self._visit(host, 0, Budget(self.now_s), lambda asking: asking.gate(load))
+        if visit.trial.reason in NO_SHELL:
+            why = "it runs no command; see whether the hosts behind it are reached"
+            remedy = f"there: sshd -T; MaxStartups {2 * load.handshakes}:30:{4 * load.handshakes}"
+            return self._kept((unknown(sshd.NAME, host.name, Level.WARN, why, remedy),))
         return self._kept((*login.judge_login(visit.trial), *visit.found))
 
     def host(self, host: Host) -> tuple[Finding, ...]:
@@ -309,17 +312,18 @@ def _judge_sshd(answer: Answer, load: sshd.Load) -> tuple[Finding, ...]:
 
 
 def jump_hosts(hosts: Sequence[Host]) -> dict[Host, int]:
-    """Each machine that somebody jumps over, as a host of its own, and how many routes lead over
-    it. It is root there or its user; nobody needs sudo on a jump host."""
-    found: dict[tuple[str, int], tuple[Host, int]] = {}
+    """Each machine that somebody jumps over, as a host of its own, and how many hosts have a route
+    over it. It is root there or its user; nobody needs sudo on a jump host."""
+    found: dict[Door, Host] = {}
+    behind: dict[Door, set[str]] = {}
     for host in hosts:
         for route in host.routes:
             for at, hop in enumerate(route.jumps):
                 way = replace(hop, jumps=route.jumps[:at])
                 jump = Host(f"jump {hop.address}", (way,), transport=host.transport)
-                known, behind = found.get((hop.address, hop.port), (jump, 0))
-                found[hop.address, hop.port] = (known, behind + 1)
-    return dict(found.values())
+                found.setdefault((hop.address, hop.port), jump)
+                behind.setdefault((hop.address, hop.port), set()).add(host.name)
+    return {jump: len(behind[door]) for door, jump in found.items()}
 
 
 def _reason(outcome: Outcome) -> str:

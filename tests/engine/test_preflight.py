@@ -11,7 +11,14 @@ from stressor.checks.blast_radius import Own
 from stressor.engine.preflight import HOST_DEADLINE_S, WORKING, Inspector, jump_hosts
 from stressor.engine.turns import Turns
 from stressor.model import Host, Route, Transport
-from stressor.remote.base import Completed, Outcome, Remote, TimedOut, UnreachableReason
+from stressor.remote.base import (
+    Completed,
+    Outcome,
+    Remote,
+    TimedOut,
+    Unreachable,
+    UnreachableReason,
+)
 from stressor.testing.clock import ManualClock
 from stressor.testing.remote import FakeFault, FakeHost, FakeRemote
 
@@ -125,13 +132,44 @@ def test_every_machine_that_somebody_jumps_over_is_a_host_of_its_own() -> None:
 )
 def test_a_jump_host_must_let_others_through(setting: str, level: Level) -> None:
     gate = Host("jump 192.0.2.1", (GATE,))
-    lines = ("port=22", "maxstartups=200:30:400", "maxsessions=40", f"allowtcpforwarding={setting}")
+    lines = ("port=22", "maxstartups=10:30:60", "maxsessions=10", f"allowtcpforwarding={setting}")
     said = "\n".join(("stressor-facts sshd", *lines, "end sshd", "")).encode()
     machine = FakeHost(gate, commands={**EMPTY, ("sh",): Completed(0, said, b"", 0.0)})
     behind = replace(HOST, routes=(Route("10.0.0.1", jumps=(GATE,)),))
     machines = (machine, FakeHost(behind, commands=EMPTY))
     found = {host.name: levels(some) for host, some in inspector(*machines).inspect([behind])}
     assert found["jump 192.0.2.1"] == {"login": Level.PASS, "sshd": level}
+
+
+MANY = [
+    replace(HOST, name=f"n{at}", routes=(Route(f"10.0.0.{at}", jumps=(GATE,)),)) for at in range(64)
+]
+
+
+def asked_of_the_gate(commands: dict[tuple[str, ...], Outcome]) -> list[Finding]:
+    """Findings of a jump host that has 64 hosts behind it, each with two routes over it."""
+    hosts = [replace(host, routes=(*host.routes, *host.routes)) for host in MANY]
+    gate = FakeHost(Host("jump 192.0.2.1", (GATE,)), commands=commands)
+    machines = (gate, *(FakeHost(host, commands=EMPTY) for host in hosts))
+    found = inspector(*machines).inspect(hosts)
+    return [one for host, some in found for one in some if host.name == gate.host.name]
+
+
+def test_a_jump_host_is_dialled_by_all_hosts_behind_it_at_once() -> None:
+    lines = ("port=22", "maxstartups=10:30:100", "maxsessions=10", "allowtcpforwarding=yes")
+    said = "\n".join(("stressor-facts sshd", *lines, "end sshd", "")).encode()
+    found = asked_of_the_gate({**EMPTY, ("sh",): Completed(0, said, b"", 0.0)})
+    assert [(one.check, one.level, one.text) for one in found] == [
+        ("login", Level.PASS, "gate@192.0.2.1:2222: login 0.00 s"),
+        ("sshd", Level.WARN, "MaxStartups 10:30:100: drops some of 64 logins"),
+    ]
+
+
+@pytest.mark.parametrize("reason", [UnreachableReason.PROTOCOL, UnreachableReason.FORBIDDEN])
+def test_a_jump_host_that_runs_nothing_is_as_it_should_be(reason: UnreachableReason) -> None:
+    (found,) = asked_of_the_gate({("true",): Unreachable("jump", reason, "nologin")})
+    assert (found.check, found.level, found.unknown) == ("sshd", Level.WARN, True)
+    assert "MaxStartups 128:30:256" in found.remedy
 
 
 def on_kernel(boot: str) -> dict[tuple[str, ...], Outcome]:
