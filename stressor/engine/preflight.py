@@ -16,6 +16,7 @@ from stressor.checks.base import Answer, Finding, Level, Reading, joined, judge,
 from stressor.checks.blast_radius import Own
 from stressor.checks.routes import Door, judge_caught, standing_at
 from stressor.engine.abort import KILL_DEADLINE_S
+from stressor.engine.doors import Doors, Knock
 from stressor.engine.turns import Turns
 from stressor.model import Host, Route, Transport
 from stressor.remote.base import (
@@ -57,7 +58,6 @@ SUDO = ("sudo", "-n", "--")
 T = TypeVar("T")
 Connect = Callable[[Host, int], Remote]
 Clock = Callable[[], float]
-Knock = Callable[[Route, float], UnreachableReason | None]
 
 
 @dataclass(slots=True)
@@ -99,10 +99,10 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Inspector:
-    """Asks hosts. `only`: the names of the checks to run; empty for all. `own` is this machine, to
-    be told from the hosts (None: it is not asked), and `disposable` says that it may be one of
-    them. `unix_s` is the wall clock, to which the hosts' clocks are compared; `now_s` measures
-    spans."""
+    """Asks hosts, once: what it has learnt it keeps. `only`: the names of the checks to run; empty
+    for all. `own` is this machine, to be told from the hosts (None: it is not asked), and
+    `disposable` says that it may be one of them. `unix_s` is the wall clock, to which the hosts'
+    clocks are compared; `now_s` measures spans."""
 
     connect: Connect
     only: frozenset[str] = frozenset()
@@ -113,6 +113,10 @@ class Inspector:
     now_s: Clock = time.monotonic
     turns: Turns = field(default_factory=lambda: Turns(WORKING, PATIENCE_S))
     _kernels: dict[Host, str] = field(default_factory=dict, init=False)
+    _doors: Doors = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_doors", Doors(self.knock))
 
     def inspect(self, hosts: Sequence[Host]) -> Iterator[tuple[Host, tuple[Finding, ...]]]:
         """Each host with its findings, in the order in which they were ready; the jump hosts of
@@ -205,7 +209,9 @@ class Inspector:
             return None
         if budget.left_s <= 0.0:
             return UnreachableReason.SILENT
-        return budget.charge(lambda left_s: self.knock(way, left_s), KILL_DEADLINE_S)[0]
+        # What somebody hears who has less time than usual is no answer for others.
+        knock = self.knock if budget.left_s < KILL_DEADLINE_S else self._doors.knock
+        return budget.charge(lambda left_s: knock(way, left_s), KILL_DEADLINE_S)[0]
 
 
 def _login(remote: Remote, blank: login.LoginTrial, budget: Budget) -> login.LoginTrial:

@@ -165,6 +165,19 @@ def test_a_jump_host_is_dialled_by_all_hosts_behind_it_at_once() -> None:
     ]
 
 
+def test_a_jump_host_is_knocked_at_once_for_all_behind_it() -> None:
+    knocks = list[Route]()
+
+    def door(route: Route, _deadline_s: float) -> None:
+        knocks.append(route)
+
+    machines = [FakeHost(host, commands=EMPTY) for host in MANY]
+    gate = FakeHost(Host("jump 192.0.2.1", (GATE,)), commands=EMPTY)
+    found = list(replace(inspector(gate, *machines), knock=door).inspect(MANY))
+    assert len(found) == len(MANY) + 1
+    assert len(knocks) == 1
+
+
 @pytest.mark.parametrize("reason", [UnreachableReason.PROTOCOL, UnreachableReason.FORBIDDEN])
 def test_a_jump_host_that_runs_nothing_is_as_it_should_be(reason: UnreachableReason) -> None:
     (found,) = asked_of_the_gate({("true",): Unreachable("jump", reason, "nologin")})
