@@ -18,6 +18,7 @@ from stressor.checks import (
     cluster,
     drill,
     free_disk,
+    guard_trip,
     isolation,
     login,
     routes,
@@ -43,7 +44,7 @@ from stressor.report.preflight import finding_lines
 
 API_DEADLINE_S = 5.0
 AT_ONCE = 16
-OF_HOSTS = (*(check.NAME for check in CHECKS), login.NAME, sshd.NAME)
+OF_HOSTS = (*(check.NAME for check in CHECKS), guard_trip.NAME, login.NAME, sshd.NAME)
 OF_CLUSTER = (
     routes.NAME,
     blast_radius.NAME,

@@ -11,13 +11,15 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from stressor.checks import CHECKS, blast_radius, clock, login, sshd
+from stressor.checks import CHECKS, blast_radius, clock, guard_trip, login, sshd
 from stressor.checks.base import Answer, Finding, Level, Reading, joined, judge, read, unknown
 from stressor.checks.blast_radius import Own
 from stressor.checks.routes import Door, judge_caught, standing_at
 from stressor.engine.abort import KILL_DEADLINE_S
 from stressor.engine.doors import Doors, Knock
 from stressor.engine.turns import Turns
+from stressor.guard import protocol
+from stressor.guard.script import guard_argv
 from stressor.model import Host, Route, Transport
 from stressor.remote.base import (
     Completed,
@@ -27,6 +29,7 @@ from stressor.remote.base import (
     Unreachable,
     UnreachableReason,
 )
+from stressor.remote.command import begun, last_line, own_output
 from stressor.remote.knock import knock
 
 SCRIPT_DEADLINE_S = 8.0
@@ -76,12 +79,14 @@ class Budget:
         self.left_s -= took_s
         return outcome, took_s
 
-    def run(self, remote: Remote, argv: tuple[str, ...], most_s: float) -> tuple[Outcome, float]:
+    def run(
+        self, remote: Remote, argv: tuple[str, ...], most_s: float, stdin: bytes = b""
+    ) -> tuple[Outcome, float]:
         """`argv` on the host, and how long it took; nothing is sent any more when the time is
         over."""
         if self.left_s <= 0.0:
             return TimedOut(remote.host.name, 0.0), 0.0
-        return self.charge(lambda left_s: remote.run(argv, deadline_s=left_s), most_s)
+        return self.charge(lambda left_s: remote.run(argv, deadline_s=left_s, stdin=stdin), most_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,12 +252,26 @@ class Asking:
         wants = self.inspector.wants
         if wants(clock.NAME):
             yield from judge(clock, self._answer(clock.argv(self.host)))
+        if wants(guard_trip.NAME):
+            yield from self._guard()
         rest = [one for one in CHECKS if one is not clock and wants(one.NAME)]
         asked = [*(one.argv(self.host) for one in rest), *self._further()]
         if asked:
             answer = self._answer(joined(asked), SCRIPTS_DEADLINE_S)
             yield from (finding for one in rest for finding in judge(one, answer))
             yield from self._judge_further(answer)
+
+    def _guard(self) -> tuple[Finding, ...]:
+        """Start a guard as a run does, and end it again."""
+        host, orders = self.host.name, b"1 beat\n2 quit\n"
+        outcome, took_s = self._as_root(guard_argv(), SCRIPT_DEADLINE_S, orders)
+        if not isinstance(outcome, Completed):
+            return guard_trip.judge(host, False, took_s, _reason(outcome))
+        said = outcome.stdout.decode("utf-8", "replace").splitlines()
+        words = [protocol.parse(line) for line in said]
+        wanted = [protocol.Refusal(1, "beat", "not-armed"), protocol.Ack(2, "quit")]
+        problem = f"it said: {' | '.join(said)[:60] or 'nothing'} (exit {outcome.returncode})"
+        return guard_trip.judge(host, words == wanted, took_s, problem)
 
     def gate(self, load: sshd.Load) -> Iterator[Finding]:
         """Of a jump host: what its sshd is set to, against `load`, and which machine it is."""
@@ -292,15 +311,29 @@ class Asking:
     def _answer(self, argv: tuple[str, ...], most_s: float = SCRIPT_DEADLINE_S) -> Answer:
         """What the host said until its end or the deadline, and what was wrong with it."""
         unix_s = self.inspector.unix_s
-        as_root = (*SUDO, *argv) if self.host.become else argv
         sent_unix_s = unix_s()
-        outcome, _ = self.budget.run(self.remote, as_root, most_s)
+        outcome, _ = self._as_root(argv, most_s)
         received_unix_s = unix_s()
         said = (
             None if isinstance(outcome, Unreachable) else outcome.stdout.decode("utf-8", "replace")
         )
         problem = "" if isinstance(outcome, Completed) else _reason(outcome)
         return Answer(self.host.name, said, sent_unix_s, received_unix_s, problem)
+
+    def _as_root(
+        self, argv: tuple[str, ...], most_s: float, stdin: bytes = b""
+    ) -> tuple[Outcome, float]:
+        """As a backend does it where the inventory says `become`: what sudo says is no answer."""
+        if not self.host.become:
+            return self.budget.run(self.remote, argv, most_s, stdin)
+        outcome, took_s = self.budget.run(self.remote, begun(self.host, argv), most_s, stdin)
+        if isinstance(outcome, Unreachable):
+            return outcome, took_s
+        own = own_output(outcome.stdout)
+        if own is None and isinstance(outcome, Completed):
+            detail = last_line(outcome.stderr)
+            return Unreachable(self.host.name, UnreachableReason.SUDO, detail), took_s
+        return replace(outcome, stdout=own or b""), took_s
 
 
 Then = Callable[[Asking], Iterator[Finding]]

@@ -54,6 +54,7 @@ def test_i4_a_host_that_answers_nothing_useful_passes_no_check_but_its_login() -
         **{check.NAME: Level.FAIL for check in CHECKS},
         "sshd": Level.WARN,
         "orchestrator": Level.WARN,
+        "guard": Level.FAIL,
     }
     assert all(one.unknown for one in found if one.check != "login")
 
@@ -97,11 +98,32 @@ def test_the_second_route_is_used_when_the_first_is_dead() -> None:
     assert "sh" in [call[0] for call in ways[1].calls]
 
 
+@pytest.mark.parametrize(
+    ("said", "code", "level", "text"),
+    [
+        (b"1 err beat not-armed\n2 ok quit\n", 0, Level.PASS, "starts, answers and ends"),
+        (b"2 ok quit\n", 0, Level.FAIL, "unknown: no guard: it said: 2 ok quit"),
+        (b"", 0, Level.FAIL, "it said: nothing (exit 0)"),
+        (b"sh: 1: Syntax error\n", 2, Level.FAIL, "Syntax error (exit 2)"),
+    ],
+)
+def test_a_guard_that_does_not_answer_as_one_is_none(
+    said: bytes, code: int, level: Level, text: str
+) -> None:
+    answer = Completed(code, said, b"", 0.0)
+    machine = FakeHost(HOST, commands={**EMPTY, ("sh",): answer})
+    found = inspector(machine, only=frozenset({"guard"})).host(HOST)
+    (guard,) = [one for one in found if one.check == "guard"]
+    assert guard.level is level
+    assert text in guard.text
+
+
 def test_i4_a_script_that_hangs_is_unknown_and_says_so() -> None:
     hung = TimedOut("n1", 8.0)
     found = inspector(FakeHost(HOST, commands={**EMPTY, ("sh",): hung})).host(HOST)
-    asked = [one for one in found if one.check != "login"]
+    asked = [one for one in found if one.check not in ("login", "guard")]
     assert {(one.unknown, one.text) for one in asked} == {(True, "unknown: silent")}
+    assert [one.text for one in found if one.check == "guard"] == ["unknown: no guard: silent"]
 
 
 def test_this_machine_has_no_login_to_try() -> None:
@@ -272,7 +294,25 @@ def test_one_login_a_route_and_everything_is_asked_over_it() -> None:
     assert dialled == [(False, 0), (False, 1)]
     assert {"clock", "sshd"} < set(levels(found))
     scripts = [call for call in machine.calls if "sh" in call]
-    assert [call[:4] for call in scripts] == [("sudo", "-n", "--", "sh")] * 2
+    assert [call[:4] for call in scripts] == [("sudo", "-n", "--", "sh")] * 3
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "level", "text"),
+    [
+        (0, b"motd\nstressor-begin\n1 err beat not-armed\n2 ok quit\n", Level.PASS, "starts"),
+        (1, b"motd\n", Level.FAIL, "unknown: no guard: sudo"),
+    ],
+)
+def test_what_sudo_says_is_no_answer_of_what_it_starts(
+    code: int, said: bytes, level: Level, text: str
+) -> None:
+    host = replace(HOST, become=True)
+    answer = Completed(code, said, b"sudo: no\n", 0.0)
+    machine = FakeHost(host, commands={**EMPTY, ("sudo", "-n", "--", "sh"): answer})
+    found = inspector(machine, only=frozenset({"guard"})).host(host)
+    (guard,) = [one for one in found if one.check == "guard"]
+    assert (guard.level, guard.text.startswith(text)) == (level, True)
 
 
 def test_hosts_that_hang_after_their_first_line_do_not_keep_the_living_waiting() -> None:
@@ -314,15 +354,15 @@ def test_a_host_has_so_much_time_and_no_more() -> None:
         return UnreachableReason.SILENT
 
     def slow(_argv: tuple[str, ...], _stdin: bytes) -> Outcome:
-        clock.advance(20.0)
-        return TimedOut("n1", 20.0)
+        clock.advance(13.0)
+        return TimedOut("n1", 13.0)
 
     machine = FakeHost(host, commands={**EMPTY, ("sh",): slow})
     asking = Inspector(lambda *_: FakeRemote(machine), knock=door, now_s=clock.now_s)
     found = asking.host(host)
     assert clock.now_s() == pytest.approx(HOST_DEADLINE_S)
-    # 20 s for each of two sessions, two whole knocks, and what is left for a third.
-    assert given == pytest.approx([8.0, 8.0, 8.0, 4.0])
+    # 13 s for each of three sessions, two whole knocks, and what is left for a third.
+    assert given == pytest.approx([8.0, 8.0, 8.0, 5.0])
     said = [one for one in found if one.check == "login"]
     assert [one.level for one in said] == [Level.PASS] + [Level.FAIL] * 10
     assert all(one.unknown for one in found if one.check in {check.NAME for check in CHECKS})
