@@ -24,7 +24,7 @@ def findings(
         host = Host("n1", (sshd.route(jumps=(gate.route(),)),), transport=transport, become=become)
         asked = Inspector(
             lambda one, route: connect(one, route=route),
-            frozenset({"login", "sshd", "clock", "privileges", "orchestrator"}),
+            frozenset({"login", "sshd", "clock", "guard", "privileges", "orchestrator"}),
             Own("elsewhere", "ext4", "/dev/vda"),
         )
         found: dict[tuple[str, str], list[Finding]] = {}
@@ -46,6 +46,7 @@ def test_a_host_behind_a_jump_host_is_asked_over_it(
     assert {key for key, level in found.items() if level is Level.FAIL} == set()
     assert found["jump", "sshd"] is Level.PASS
     assert found["n1", "clock"] is Level.PASS
+    assert found["n1", "guard"] is Level.PASS
     assert ("n1", "privileges") in found
 
 
