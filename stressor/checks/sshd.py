@@ -68,6 +68,7 @@ _Found = Iterator[_Bad]
 
 def _found(settings: Mapping[str, str], load: Load) -> _Found:
     yield from _startups(settings.get("maxstartups", ""), load.handshakes)
+    yield from _per_source(settings.get("persourcemaxstartups", "none"), load.handshakes)
     yield from _sessions(settings.get("maxsessions", ""), load.sessions)
     yield from _penalties(settings, load.handshakes)
     yield from _forwarding(settings, is_jump=load.is_jump)
@@ -94,6 +95,17 @@ def _startups(value: str, handshakes: int) -> _Found:
         text = f"MaxStartups {value[:12]}: drops some of {handshakes} logins"
         remedy = f"MaxStartups {handshakes * 2}:30:{max(handshakes * 4, 100)}"
         yield _Bad(level, text, remedy)
+
+
+def _per_source(value: str, handshakes: int) -> _Found:
+    """Logins under way from one address, all of ours: what is above is dropped, always. OpenSSH 8.5
+    and later; absent before."""
+    if value.isdigit() and int(value) < handshakes:
+        text = f"PerSourceMaxStartups {value[:6]}: drops some of {handshakes} logins"
+        yield _Bad(Level.FAIL, text, f"PerSourceMaxStartups {handshakes * 2}, or none")
+    elif not value.isdigit() and value != "none":
+        remedy = "sshd -T | grep -i persourcemaxstartups"
+        yield _Bad(Level.WARN, "PerSourceMaxStartups unknown", remedy, unknown=True)
 
 
 def _sessions(value: str, sessions: int) -> _Found:

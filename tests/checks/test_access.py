@@ -91,6 +91,11 @@ def settings(load: Load, **changes: str) -> list[tuple[Level, str, str, bool]]:
     return [(f.level, f.text, f.remedy, f.unknown) for f in found]
 
 
+def test_as_many_logins_from_one_address_as_are_needed_are_enough() -> None:
+    assert settings(Load(4, 4), persourcemaxstartups="4")[0][0] is PASS
+    assert settings(Load(4, 4), persourcemaxstartups="none")[0][0] is PASS
+
+
 def test_the_defaults_of_debian_fit_one_host() -> None:
     assert settings(Load(10, 10)) == [(PASS, "fits 10 logins at once", "", False)]
 
@@ -103,6 +108,13 @@ def test_the_defaults_of_debian_fit_one_host() -> None:
         (Load(101, 4), {}, FAIL, "MaxStartups 10:30:100: drops", "MaxStartups 202:30:404"),
         (Load(2, 11), {}, FAIL, "MaxSessions 10: 11 are needed", "MaxSessions 11"),
         (Load(2, 2), {"maxsessions": "1"}, FAIL, "MaxSessions 1: 2 are needed", "MaxSessions 10"),
+        (
+            Load(4, 4),
+            {"persourcemaxstartups": "3"},
+            FAIL,
+            "PerSourceMaxStartups 3: drops some of 4",
+            "PerSourceMaxStartups 8, or none",
+        ),
         (Load(2, 2), {"usedns": "yes"}, WARN, "UseDNS yes", "UseDNS no"),
         (
             Load(2, 2),
@@ -151,6 +163,7 @@ def test_penalties_that_one_failed_fan_out_would_reach() -> None:
     [
         {"maxstartups": "x"},
         {"maxsessions": ""},
+        {"persourcemaxstartups": "odd"},
         {"persourcepenalties": "odd"},
         {"allowtcpforwarding": "unknown"},
     ],
