@@ -6,16 +6,18 @@ be repeated at any time; it never starts load.
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from dataclasses import dataclass, field
 
 import click
 
 from stressor.cli import abort_json, wiring_ssh
-from stressor.cli.abort_hosts import Asked, hosts_of
+from stressor.cli.abort_hosts import Asked, hosts_of, require_usable_keys
 from stressor.engine.sweep import Line, Sweep
 from stressor.errors import ConfigError, ExitCode, StressorError
 from stressor.lifeline import Lifeline, RunEntry, close_run, permission_warning, state_dir
@@ -24,15 +26,22 @@ from stressor.model import PROVEN, Host, HostProof, HostState, Survivor
 SUSPEND_WAIT_S = 2.0
 """For the API's clean-up, after the kill; it never changes the verdict (design.md)."""
 WIDTH = 64
+_WIDEST = 39
+"""An IPv6 address written out."""
+_DETAIL_LINES = 4
+_RUN = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+"""As the kill script has it (guard/lib.sh, run_id)."""
 
 
 @dataclass(slots=True)
 class Screen:
     """Writes lines; a terminal that went away must not stop an abort. `as_json`: stdout is for the
-    ending alone, and the lines go to stderr."""
+    ending alone, and the lines go to stderr. `column` is as wide as the longest host's name: two
+    hosts must not read the same."""
 
     started_s: float
     as_json: bool = False
+    column: int = 12
     broken: bool = field(default=False, init=False)
 
     def now_s(self) -> float:
@@ -46,6 +55,16 @@ class Screen:
             except OSError:
                 self.broken = True
 
+    def say_all(self, head: str, text: str) -> None:
+        """`text` beside `head`, or below it where it does not fit: what is cut off could be the
+        fingerprint that somebody has to compare."""
+        if len(head) + len(text) <= WIDTH:
+            self.say(head + text)
+            return
+        self.say(head.rstrip())
+        for line in textwrap.wrap(text, WIDTH - 7)[:_DETAIL_LINES]:
+            self.say(f"       {line}")
+
 
 @click.command()
 @click.option("--cluster", help="The cluster; needed only when several are known.")
@@ -54,17 +73,18 @@ class Screen:
 @click.option("--reason", default="operator", help="Word for the tombstones and the journal.")
 @click.option("--host", "hosts", multiple=True, metavar="IP", help="Go there; needs no file.")
 @click.option("--user", default="root", show_default=True, help="With --host: the user.")
-@click.option("--port", default=22, show_default=True, help="With --host: sshd's port.")
+@click.option("--port", default=22, type=click.IntRange(1, 65535), help="With --host: sshd's port.")
 @click.option("--key", help="With --host: the private key. Default: ~/.ssh/id_*.")
 @click.option(
     "--host-key",
     "host_keys",
     multiple=True,
     metavar="SHA256:...",
-    help="With --host: a host must show one of these. Default: known_hosts.",
+    help="With --host: each host must show one of these; repeat it. Default: known_hosts.",
 )
 @click.option("--sudo", is_flag=True, help="With --host: become root by sudo -n.")
 @click.option("--jump", "jumps", multiple=True, metavar="USER@IP:PORT", help="With --host: by it.")
+@click.option("--jump-key", help="With --jump: the private key there. Default: as --key.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
 def abort(
     cluster: str | None,
@@ -78,6 +98,7 @@ def abort(
     host_keys: tuple[str, ...],
     sudo: bool,
     jumps: tuple[str, ...],
+    jump_key: str | None,
     output: str,
 ) -> None:
     """Stop all load of stressor now, over SSH, and prove that it is dead.
@@ -86,13 +107,17 @@ def abort(
     """
     screen = Screen(time.monotonic(), as_json=output == "json")
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    if run_name is not None and not _RUN.fullmatch(run_name):
+        raise ConfigError((f"--run {run_name}: no name of a run (a-z, 0-9 and `-`)",))
+    asked = Asked(hosts, user, port, key, host_keys, sudo, jumps, run_name, jump_key)
     if hosts:
-        _by_hand(
-            screen, Asked(hosts, user, port, key, host_keys, sudo, jumps), run_name, reason, budget
-        )
+        if cluster is not None:
+            raise ConfigError(("--cluster goes without --host: it names hosts, too",))
+        _by_hand(screen, asked, reason, budget)
         return
-    if host_keys or jumps or key:
-        raise ConfigError(("--key, --host-key and --jump go with --host",))
+    if asked != Asked((), run=run_name):
+        line = "--user, --port, --key, --host-key, --sudo, --jump go with --host"
+        raise ConfigError((line,))
     path, lifeline = wiring_ssh.choose_lifeline(cluster)
     entry, run = _target(lifeline, run_name)
     screen.say(f"ABORT  {_called(run)}  cluster {lifeline.cluster}")
@@ -108,12 +133,11 @@ def abort(
     _finish(screen, lifeline, run, proofs)
 
 
-def _by_hand(
-    screen: Screen, asked: Asked, run_name: str | None, reason: str, budget_s: float
-) -> None:
+def _by_hand(screen: Screen, asked: Asked, reason: str, budget_s: float) -> None:
     """Hosts from the command line: no lifeline file is read or written, and no API is known."""
     hosts = hosts_of(asked, os.environ)
-    run = run_name or "all"
+    require_usable_keys(asked, hosts)
+    run = asked.run or "all"
     lifeline = Lifeline("by hand", 0.0, hosts)
     screen.say(f"ABORT  {_called(run)}  {len(hosts)} hosts by hand")
     screen.say(f"       over SSH, API not used, budget {budget_s:.0f} s")
@@ -145,6 +169,7 @@ def _sweep(
     left_s = 0.0 if entry is None else max(0.0, entry.deadline_unix_s - time.time())
     sweep = Sweep(wiring_ssh.cold_killer(), screen.now_s, time.sleep, budget_s)
     hosts, proofs = _hosts(lifeline, entry)
+    screen.column = min(_WIDEST, max(screen.column, *map(len, proofs)))
     for line in sweep.run(hosts, run, reason, left_s):
         proofs[line.proof.host] = line.proof
         _show(screen, line)
@@ -167,7 +192,8 @@ def _hosts(
 
 def _show(screen: Screen, line: Line) -> None:
     proof = line.proof
-    screen.say(f"{line.at_s:5.1f}s {proof.host:<12.12} {proof.state:<11} {_what(proof)}")
+    name = f"{proof.host:<{screen.column}.{screen.column}}"
+    screen.say_all(f"{line.at_s:5.1f}s {name} {proof.state:<11} ", _what(proof))
     for survivor in proof.survivors[:4]:
         screen.say(f"       {'':12} {_survivor(survivor)}")
     if not line.last:
@@ -211,7 +237,7 @@ def _end(
     suspended: bool | None = None,
 ) -> None:
     unproven = tuple(p for p in proofs.values() if p.state not in PROVEN)
-    code = _verdict(screen, lifeline, run, proofs, unproven)
+    code = _verdict(screen, lifeline, run, proofs, unproven, by_hand=cluster is None)
     took_s = screen.now_s()
     screen.say(f"exit {int(code)}   {took_s:.1f} s")
     if screen.as_json:
@@ -242,6 +268,8 @@ def _verdict(
     run: str,
     proofs: dict[str, HostProof],
     unproven: tuple[HostProof, ...],
+    *,
+    by_hand: bool,
 ) -> ExitCode:
     screen.say("-" * (WIDTH - 2))
     stopped = sum(proof.stopped for proof in proofs.values())
@@ -249,12 +277,16 @@ def _verdict(
         clean = len(proofs) - len(unproven)
         screen.say(f"PARTIAL  {clean} hosts proven clean, {len(unproven)} not:")
         for proof in unproven:
-            screen.say(f"  {proof.host:<12.12} {proof.state}: {proof.detail}")
-        screen.say("NEXT     stressor abort        (safe to repeat)")
+            name = f"{proof.host:<{screen.column}.{screen.column}}"
+            screen.say_all(f"  {name} {proof.state}: ", proof.detail)
+        # A command with fingerprints in it does not fit, and is what the caller's shell still has.
+        again = "the same command again" if by_hand else "stressor abort"
+        screen.say(f"NEXT     {again}        (safe to repeat)")
         return ExitCode.UNVERIFIED_HOSTS
     if stopped:
         screen.say(f"STOPPED  {stopped} processes; all {len(proofs)} hosts proven clean")
     else:
         screen.say(f"CLEAN    nothing to stop; all {len(proofs)} hosts proven clean")
-    screen.say(f"NEXT     {_cleanup(lifeline, run)}")
+    where = "   where it was started" if by_hand else ""
+    screen.say(f"NEXT     {_cleanup(lifeline, run)}{where}")
     return ExitCode.PASS

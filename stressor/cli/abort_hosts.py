@@ -31,6 +31,8 @@ class Asked:
     host_keys: tuple[str, ...] = ()
     sudo: bool = False
     jumps: tuple[str, ...] = ()
+    run: str | None = None
+    jump_key: str | None = None
 
 
 def hosts_of(asked: Asked, env: Mapping[str, str]) -> tuple[Host, ...]:
@@ -41,12 +43,28 @@ def hosts_of(asked: Asked, env: Mapping[str, str]) -> tuple[Host, ...]:
     if key is None:
         raise ConfigError(("which private key? Name it:", _command(asked, "--key", "KEY")))
     pin = _pin(asked)
-    jumps = tuple(_route(*_jump(jump, asked), key, pin, home) for jump in asked.jumps)
-    routes = tuple(_route(a, asked.user, asked.port, key, pin, home) for a in asked.hosts)
+    jump_key = asked.jump_key or key
+    jumps = tuple(_route(*_jump(jump, asked), jump_key, pin, home) for jump in asked.jumps)
+    addresses = dict.fromkeys(asked.hosts)
+    routes = tuple(_route(a, asked.user, asked.port, key, pin, home) for a in addresses)
     _require_trust(asked, (*jumps, *routes))
     return tuple(
         Host(route.address, (replace(route, jumps=jumps),), become=asked.sudo) for route in routes
     )
+
+
+def require_usable_keys(asked: Asked, hosts: tuple[Host, ...]) -> None:
+    """Raise ConfigError, with the ready command, for a private key that no login can use: a try at
+    each host until the budget ends would find out nothing else."""
+    # Here and not above: `abort --help` does not pay for paramiko.
+    from stressor.remote.paramiko_dial import load_keys
+
+    for host in hosts:
+        try:
+            load_keys(host.routes[0])
+        except Fault as fault:
+            without = replace(asked, key=None)
+            raise ConfigError((fault.detail, _command(without, "--key", "KEY"))) from fault
 
 
 def _own_key(home: Path | None) -> str | None:
@@ -114,11 +132,13 @@ def _require_trust(asked: Asked, routes: tuple[Route, ...]) -> None:
 def _command(asked: Asked, *more: str) -> str:
     """What to type: the same again, with what was missing."""
     words = ["stressor", "abort"]
-    words += [word for host in asked.hosts for word in ("--host", host)]
+    words += [word for host in dict.fromkeys(asked.hosts) for word in ("--host", host)]
     words += ["--user", asked.user]
     words += ["--port", str(asked.port)] if asked.port != 22 else []
     words += ["--key", asked.key] if asked.key else []
     words += ["--sudo"] if asked.sudo else []
+    words += ["--run", asked.run] if asked.run else []
     words += [word for jump in asked.jumps for word in ("--jump", jump)]
+    words += ["--jump-key", asked.jump_key] if asked.jump_key else []
     words += [word for key in asked.host_keys for word in ("--host-key", key)]
     return "  " + shlex.join((*words, *more))

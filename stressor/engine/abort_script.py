@@ -5,6 +5,7 @@ carries what it needs: the kill script, an ssh_config and the host keys of every
 the shell through `shlex.quote` and nowhere else.
 """
 
+import itertools
 import os
 import re
 import shlex
@@ -92,18 +93,30 @@ def _host(number: int, host: Host) -> Iterator[str]:
 
 
 def by_hand(host: Host) -> Iterator[str]:
-    """For each route of `host` with a known key, the abort that needs no file of this machine."""
+    """For each route of `host` with known keys all along the way, the abort that needs no file of
+    this machine. It has one private key for the jump hosts and one for the host itself."""
     for route in host.routes:
-        prints = fingerprints(route)
-        if not prints:
+        chain = hops(route)
+        known = [fingerprints(hop) for hop in chain]
+        keys = {hop.key_path for hop in chain[:-1]}
+        if not all(known) or len(keys) > 1:
             continue
         words = ["stressor", "abort", "--host", route.address, "--user", route.user]
         words += ["--port", str(route.port)] if route.port != 22 else []
         words += ["--key", route.key_path] if route.key_path else []
         words += ["--sudo"] if host.become else []
-        for one in prints:
+        for hop in chain[:-1]:
+            words += ["--jump", _jump(hop)]
+        for key in keys - {None, route.key_path}:
+            words += ["--jump-key", str(key)]
+        for one in dict.fromkeys(itertools.chain(*known)):
             words += ["--host-key", one]
         yield shlex.join(words)
+
+
+def _jump(hop: Route) -> str:
+    address = f"[{hop.address}]" if ":" in hop.address else hop.address
+    return f"{hop.user}@{address}:{hop.port}"
 
 
 def _way(number: int, route: Route, prefix: str) -> str:

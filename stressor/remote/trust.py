@@ -127,11 +127,14 @@ def pinned(text: str) -> Trust:
 
 
 def fingerprints(route: Route) -> tuple[str, ...]:
-    """What is known of the keys of the route's last hop; empty when nothing vouches for it."""
+    """What is known of the keys of the route's last hop, without revoked ones: it is printed for
+    somebody to type. Empty when nothing vouches for the host."""
     try:
-        return trust_of(route).fingerprints
+        trust = trust_of(route)
     except Fault:
         return ()
+    revoked = {key.fingerprint() for key in trust.revoked}
+    return tuple(one for one in trust.fingerprints if one not in revoked)
 
 
 def _key(words: list[str]) -> HostKey | None:

@@ -65,11 +65,35 @@ def test_what_is_known_of_the_host_keys_is_a_ready_command() -> None:
     (line,) = by_hand(SUDO)
     assert re.fullmatch(
         r"stressor abort --host 10\.0\.0\.2 --user ops --port 23 --sudo "
+        r"--jump jump@192\.0\.2\.1:2222 --jump-key /keys/jump "
         r"--host-key SHA256:[A-Za-z0-9+/]{43}",
         line,
     )
     assert f"#   {line}" in text(SUDO)
     assert list(by_hand(NOBODY)) == []
+
+
+def test_a_ready_command_goes_the_whole_way_or_is_not_printed(tmp_path: Path) -> None:
+    """Each key that is met on the way is named, and each has to be known."""
+    other = make_key(tmp_path / "k")
+    far = replace(JUMP, address="fd00::1", key_path="/keys/id", host_key=other)
+    route = replace(PLAIN.routes[0], jumps=(JUMP, replace(far, key_path="/keys/jump")))
+    (line,) = by_hand(replace(PLAIN, routes=(route,)))
+    assert "--jump jump@192.0.2.1:2222 --jump 'jump@[fd00::1]:2222' --jump-key /keys/jump" in line
+    assert line.count("--host-key SHA256:") == 2
+    for jumps in ((replace(JUMP, host_key=None),), (JUMP, far)):
+        assert list(by_hand(replace(PLAIN, routes=(replace(route, jumps=jumps),)))) == []
+    one_key = replace(route, jumps=(far,))
+    assert "--jump-key" not in next(by_hand(replace(PLAIN, routes=(one_key,))))
+
+
+def test_a_revoked_key_is_not_printed_for_somebody_to_type(tmp_path: Path) -> None:
+    good, bad = make_key(tmp_path / "good"), make_key(tmp_path / "bad")
+    known = tmp_path / "known"
+    known.write_text(f"10.0.0.1 {good}\n10.0.0.1 {bad}\n@revoked * {bad}\n")
+    route = replace(PLAIN.routes[0], host_key=None, known_hosts_path=str(known))
+    (line,) = by_hand(replace(PLAIN, routes=(route,)))
+    assert line.count("--host-key") == 1
 
 
 @pytest.mark.parametrize("shell", shells(), ids=lambda words: str(words[0]))
