@@ -19,6 +19,12 @@ for dir in /run/stressor/*/; do
     case $run in *[!a-z0-9-]*) run='?' ;; esac
     echo "run=$run"
     [ -e "$dir/tombstone" ] && echo "tombstone=$run"
+    word=''
+    { read -r word <"$dir/proof"; } 2>/dev/null
+    case $word in
+    CLEAN | STOPPED) echo "proven=$run" ;;
+    *) [ -e "$dir/proof" ] && echo "unproven=$run" ;;
+    esac
     { read -r who <"$dir/holder"; } 2>/dev/null && echo "holder=$run $who"
     for file in "$dir"/guard.pid "$dir"/claim.*; do
         pid=''
@@ -42,8 +48,8 @@ class Owner:
 
 
 class Hold(StrEnum):
-    """What a run is to a host. UNPROVEN: its folder is there, and neither its guard nor the
-    tombstone that an abort leaves: nobody has proven that its load is dead."""
+    """What a run is to a host. UNPROVEN: its folder is there, no guard lives, and the last word of a
+    kill there, if any, was no proof. A tombstone is no such word: it comes before the kill."""
 
     FREE = "free"
     HELD = "held"
@@ -56,8 +62,8 @@ def argv(host: Host) -> tuple[str, ...]:
 
 
 def judge(reading: Reading) -> tuple[Finding, ...]:
-    """A living guard: FAIL. A folder without guard or tombstone: its guard died, WARN. Tombstones
-    alone are how a run ends: PASS."""
+    """A living guard: FAIL. A folder without guard or tombstone: its guard died, WARN. A kill whose
+    last word was no proof: WARN. Tombstones alone are how a run ends: PASS."""
     facts, host = reading.facts, reading.host
     if facts.one("folder") == "none":
         return (Finding(NAME, host, Level.PASS, "nothing of earlier runs"),)
@@ -66,7 +72,12 @@ def judge(reading: Reading) -> tuple[Finding, ...]:
     ended = set(facts.all("tombstone"))
     living = owners(reading)
     dead = sorted(set(facts.all("run")) - ended - {owner.run for owner in living})
-    found = (*_held(host, living), *_dead(host, dead))
+    unproven = sorted(set(facts.all("unproven")) & ended - {owner.run for owner in living})
+    found = (
+        *_held(host, living),
+        *_dead(host, dead, "lost its guard"),
+        *_dead(host, unproven, "killed, not proven dead"),
+    )
     text = f"tombstones of {len(ended)} ended runs, no guard"
     return found or (Finding(NAME, host, Level.PASS, text),)
 
@@ -88,8 +99,8 @@ def hold(reading: Reading, run: str) -> Hold | None:
         return None
     if any(owner.run == run for owner in owners(reading)):
         return Hold.HELD
-    ended = run in facts.all("tombstone") or run not in facts.all("run")
-    return Hold.FREE if ended else Hold.UNPROVEN
+    killed = run in facts.all("tombstone") and run in facts.all("proven")
+    return Hold.FREE if killed or run not in facts.all("run") else Hold.UNPROVEN
 
 
 def _living(line: str) -> tuple[str, str] | None:
@@ -124,13 +135,13 @@ def _of(owner: Owner) -> str:
     return "" if owner.who == "-" else f" of {owner.who}"
 
 
-def _dead(host: str, runs: list[str]) -> tuple[Finding, ...]:
+def _dead(host: str, runs: list[str], why: str) -> tuple[Finding, ...]:
     return tuple(
         Finding(
             NAME,
             host,
             Level.WARN,
-            f"run {run[:24]} lost its guard: load may live",
+            f"run {run[:24]} {why}: load may live",
             abort_command(run),
         )
         for run in runs

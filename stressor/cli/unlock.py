@@ -7,9 +7,10 @@ stays, for it is true. The Lease expires by itself; this is for those who cannot
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from types import MappingProxyType
 
 import click
 
@@ -18,24 +19,37 @@ from stressor.cli.clusters import open_cluster, open_cluster_of
 from stressor.cli.inventories import open_inventory
 from stressor.cli.runs import entry_of
 from stressor.config.settings import settings
-from stressor.engine.lock import API_DEADLINE_S, holds
+from stressor.engine.lock import API_DEADLINE_S, EXPIRES_S, holds
 from stressor.errors import ConfigError, ExitCode, KubeError
 from stressor.kube.base import Kube, Lease
 from stressor.lifeline import path_of, read, state_dir
 from stressor.model import Host
 from stressor.remote.connect import connect
-from stressor.report.lines import RULE, ascii_only, row
+from stressor.report.lines import RULE, ascii_only, moment, row
 
 SCHEMA_VERSION = 1
+CLOCKS_APART_S = 60.0
+"""A Lease expires by the API server's clock, which this machine's may be ahead of by as much."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of the lock, and why."""
+    """What became of the lock, and why. `lease`: as it was found; None where it was not looked at,
+    or is not there."""
 
     code: ExitCode
     text: str
     next_command: str
+    lease: Lease | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The hosts of a run, those of them that nobody here has a route to, and the API."""
+
+    hosts: tuple[Host, ...]
+    lost: tuple[str, ...]
+    kube: Kube | KubeError
 
 
 @click.command()
@@ -48,9 +62,9 @@ def unlock(run: str, inventory: str | None, output: str) -> None:
     Exit 0: free. 4: some host or the API did not answer, or load is not proven dead. 5: RUN still
     lives, or another run holds the lock.
     """
-    hosts, kube = _site(run, inventory)
-    found = holds(hosts, run, connect)
-    outcome = _hosts_say(run, found) or _lease(run, kube)
+    site = _site(run, inventory)
+    found = holds(site.hosts, run, connect) | dict.fromkeys(site.lost)
+    outcome = _hosts_say(run, found) or _lease(run, site.kube, time.time())
     if output == "json":
         click.echo(_json(run, found, outcome))
     else:
@@ -58,16 +72,17 @@ def unlock(run: str, inventory: str | None, output: str) -> None:
     sys.exit(int(outcome.code))
 
 
-def _site(run: str, inventory: str | None) -> tuple[tuple[Host, ...], Kube | KubeError]:
+def _site(run: str, inventory: str | None) -> Site:
     """The hosts and the API of the run's cluster; what keeps the API from being used is a value,
     for the hosts can be asked without it."""
     if inventory is not None:
         site = open_inventory(settings(os.environ, inventory_flag=inventory).inventory_path)
-        return site.hosts, _opened(lambda: open_cluster(site))
+        return Site(site.hosts, (), _opened(lambda: open_cluster(site)))
     cluster, entry = entry_of(run)
     known = read(path_of(state_dir(os.environ), cluster)).hosts
     hosts = tuple(host for host in known if host.name in entry.hosts)
-    return hosts, _opened(lambda: open_cluster_of(entry))
+    lost = tuple(sorted(set(entry.hosts) - {host.name for host in hosts}))
+    return Site(hosts, lost, _opened(lambda: open_cluster_of(entry)))
 
 
 def _opened(open_: Callable[[], Kube]) -> Kube | KubeError:
@@ -95,7 +110,7 @@ def _hosts_say(run: str, found: Mapping[str, Hold | None]) -> Outcome | None:
     return None
 
 
-def _lease(run: str, kube: Kube | KubeError) -> Outcome:
+def _lease(run: str, kube: Kube | KubeError, now_unix_s: float) -> Outcome:
     try:
         if isinstance(kube, KubeError):
             raise kube
@@ -103,18 +118,35 @@ def _lease(run: str, kube: Kube | KubeError) -> Outcome:
         if lease is None:
             return Outcome(ExitCode.PASS, "free: nobody holds the cluster", "stressor preflight")
         if lease.run != run:
-            return _held_by_another(lease)
+            return _of_another(lease, now_unix_s)
         kube.release_lease(lease, deadline_s=API_DEADLINE_S)
+        # Renewed between reading and deleting, it stays: only its absence says that it is gone.
+        left = kube.read_lease(deadline_s=API_DEADLINE_S)
     except KubeError as error:
-        text = f"hosts are free; the Lease is unknown and expires by itself within 60 s: {error}"
+        end = f"it expires by itself, at {moment(now_unix_s + EXPIRES_S)} if its holder is gone"
+        text = f"hosts are free, the Lease is unknown; {end}: {error}"
         return Outcome(ExitCode.UNVERIFIED_HOSTS, text, f"stressor unlock {run}")
-    return Outcome(ExitCode.PASS, f"unlocked: was held by {lease.holder}", "stressor preflight")
+    if left is not None and left.run == run:
+        text = f"{_holder(left)} is still there and has renewed it"
+        return Outcome(ExitCode.LOCK_HELD, text, f"stressor unlock {run}", left)
+    return Outcome(
+        ExitCode.PASS, f"unlocked: was held by {lease.holder}", "stressor preflight", lease
+    )
 
 
-def _held_by_another(lease: Lease) -> Outcome:
-    since = datetime.fromtimestamp(lease.renewed_unix_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    text = f"run {lease.run} of {lease.holder} holds it, renewed {since}"
-    return Outcome(ExitCode.LOCK_HELD, text, lease.abort_command or f"stressor unlock {lease.run}")
+def _of_another(lease: Lease, now_unix_s: float) -> Outcome:
+    end = moment(lease.expires_unix_s)
+    if lease.expires_unix_s + CLOCKS_APART_S < now_unix_s:
+        text = f"free: the Lease of run {lease.run} expired at {end}; a new run takes it over"
+        return Outcome(ExitCode.PASS, text, "stressor preflight", lease)
+    since = moment(lease.acquired_unix_s)
+    text = f"{_holder(lease)} holds it since {since}, until {end} if it is not renewed"
+    abort = lease.abort_command or f"stressor unlock {lease.run}"
+    return Outcome(ExitCode.LOCK_HELD, text, abort, lease)
+
+
+def _holder(lease: Lease) -> str:
+    return f"run {lease.run or '(unnamed)'} of {lease.holder or 'somebody'}"
 
 
 def _lines(run: str, found: Mapping[str, Hold | None], outcome: Outcome) -> Iterator[str]:
@@ -127,14 +159,30 @@ def _lines(run: str, found: Mapping[str, Hold | None], outcome: Outcome) -> Iter
     yield from row("NEXT", outcome.next_command)
 
 
+_VERDICTS: Mapping[ExitCode, str] = MappingProxyType(
+    {ExitCode.PASS: "pass", ExitCode.LOCK_HELD: "fail", ExitCode.UNVERIFIED_HOSTS: "unknown"}
+)
+
+
+def _lease_json(lease: Lease) -> dict[str, str]:
+    """Times as UTC; `?` for one that is not known."""
+    return {
+        "holder": lease.holder,
+        "run": lease.run,
+        "since": moment(lease.acquired_unix_s),
+        "until": moment(lease.expires_unix_s),
+    }
+
+
 def _json(run: str, found: Mapping[str, Hold | None], outcome: Outcome) -> str:
     document = {
         "schema_version": SCHEMA_VERSION,
-        "verdict": "pass" if outcome.code is ExitCode.PASS else "fail",
+        "verdict": _VERDICTS[outcome.code],
         "exit_code": int(outcome.code),
         "next_command": outcome.next_command,
         "run": run,
         "hosts": {name: str(hold or "unknown") for name, hold in found.items()},
         "detail": outcome.text,
+        "lease": None if outcome.lease is None else _lease_json(outcome.lease),
     }
     return json.dumps(document, indent=2)

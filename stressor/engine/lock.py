@@ -64,7 +64,10 @@ def _owners(
 
 
 def _reading(host: Host, connect: Callable[[Host], Remote]) -> tuple[str, Reading | None]:
-    remote = connect(host)
+    try:
+        remote = connect(host)
+    except IndexError:  # no route
+        return host.name, None
     try:
         outcome = remote.run(leftovers.argv(host), deadline_s=HOST_DEADLINE_S)
     finally:

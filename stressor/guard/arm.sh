@@ -102,7 +102,7 @@ prepare() {
     case $LINE in '' | *[!0-9]*) LINE=0 ;; esac
     ARMED=$LINE
     canary || return 1
-    rm -f -- "$DIR/events" "$DIR/jobs" "$DIR/idle" "$DIR/killed"
+    rm -f -- "$DIR/events" "$DIR/jobs" "$DIR/idle" "$DIR/killed" "$DIR/proof"
     set +f
     rm -f -- "$DIR"/answer.[0-7]
     set -f

@@ -96,7 +96,10 @@ answered() {
             case $an_line in
             survivor\ * | watch\ *) say "! ${an_line%% *} $Q_SEQ ${an_line#* }" ;;
             late\ n=0) ;;
-            late\ *) say "! $an_line" ;;
+            late\ *)
+                put "$DIR/proof" LATE
+                say "! $an_line"
+                ;;
             proof\ *)
                 an_state=${an_line#*state=}
                 an_state=${an_state%% *}
@@ -125,8 +128,10 @@ no_answer() {
     esac
 }
 
-# again STATE: reports at 1 s and 5 s after the order, as long as the last one was no proof.
+# again STATE: the last word on the run stays on the host; reports at 1 s and 5 s after the order, as
+# long as it was no proof.
 again() {
+    put "$DIR/proof" "$1"
     REPORT_AT='' REPORT_SEQ=$Q_SEQ REPORT_ORDERED=$Q_ORDERED
     case $1 in CLEAN | STOPPED) return 0 ;; esac
     if [ $((NOW - Q_ORDERED)) -lt 100 ]; then
@@ -174,6 +179,7 @@ execute() {
     QUICK=no
     tombstone "$2"
     [ -n "$TRIPPED" ] || TRIPPED=$2
+    put "$DIR/proof" ''
     put "$DIR/killed" "$KILLED"
     order kill "$1" "$ex_from"
     NEXT_LATE=$((NOW + 500))
@@ -286,6 +292,7 @@ last_word() {
     QUICK=yes KILLED=''
     kill_known
     tombstone guard-exit
+    put "$DIR/proof" ''
     say "! tripped guard-exit"
     say "! proof 0 state=UNVERIFIED stopped=0 scans=0 took_ms=0 detail=guard-exit"
 }

@@ -100,6 +100,7 @@ late_loop() {
         now
         ll_from=$NOW KILLED=''
         job late "$NOW" >/dev/null 2>&1
+        [ -z "$KILLED" ] || record LATE
         now
         ll_wait=$(((NOW - ll_from) * 4 / 100))
         [ "$ll_wait" -ge 5 ] || ll_wait=5
@@ -207,12 +208,26 @@ kill_main() {
     fi
     put "$DIR/tombstone" "$REASON"
     [ "$RUN" != all ] || bury_all
+    record ''
     reports
+    record "$PROOF"
     leave_late_loop
     trap - EXIT
     if can_fork; then { rm -f -- "$ANSWER" "$ANSWER.killed"; } 2>/dev/null; fi
     case $PROOF in CLEAN | STOPPED) exit 0 ;; esac
     exit 4
+}
+
+# record STATE: the last word on every run that this kill is for, for whoever asks later whether it is
+# over. A tombstone is written before the kill and proves nothing.
+record() {
+    put "$DIR/proof" "$1"
+    [ "$RUN" = all ] || return 0
+    set +f
+    for rc_file in "$BASE"/*/tombstone; do
+        [ -e "$rc_file" ] && put "${rc_file%/*}/proof" "$1"
+    done
+    set -f
 }
 
 # bury_all: every run that was armed here is over.

@@ -103,6 +103,7 @@ worker_watch() {
         same "/proc/$MAIN" "$MAIN_START" && [ $((NOW - LINE)) -lt 500 ] && return 0
         wo_alone=yes wo_next=0
         put "$DIR/tombstone" watcher
+        put "$DIR/proof" ''
     fi
     # Until the deadline, as main would; a main that comes back finds the tombstone.
     if [ "$NOW" -ge "$wo_next" ]; then

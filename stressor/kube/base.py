@@ -118,6 +118,7 @@ class Lease:
     expires_unix_s: float
     uid: str
     version: str
+    acquired_unix_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

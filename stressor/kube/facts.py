@@ -155,6 +155,7 @@ def lease(thing: Object) -> Lease:
         expires_unix_s=expires,
         uid=meta.get("uid", ""),
         version=meta.get("resourceVersion", ""),
+        acquired_unix_s=_unix_s(spec.get("acquireTime")),
     )
 
 
