@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from stressor.config.inventory import load_inventory
+from stressor.lab.places import IMAGE_REPOSITORY, PAUSE_TAG, places
 from stressor.lifeline import journal_path, state_dir
 from stressor.model import Inventory, Role
 from stressor.remote.base import Completed
@@ -89,6 +90,51 @@ class Bed:
             timeout=timeout_s,
             check=False,
         )
+
+    def heal(self) -> None:
+        """Undo every fault. A kubelet whose API server was away looks for new pods again only after
+        a while, though its node is Ready: wait until each starts one."""
+        healed = self.stressor("lab", "heal").stdout
+        up = self.stressor("lab", "up", timeout_s=300)
+        assert up.returncode == 0, up.stderr
+        if "apiserver" in healed or "kubelet" in healed:
+            for host in self.load_hosts:
+                self._await_pod(host)
+
+    def kubectl(self, *argv: str, stdin: str | None = None) -> str:
+        """The lab's kubectl, as its administrator."""
+        lab = places()
+        program = json.loads((lab.state / "lab.json").read_text())["facts"]["programs"]["kubectl"]
+        done = subprocess.run(
+            (program, "--kubeconfig", str(lab.kubeconfig), *argv),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def _await_pod(self, node: str) -> None:
+        name = f"settled-{node}"
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name},
+            "spec": {
+                "nodeName": node,
+                "restartPolicy": "Never",
+                "containers": [{"name": "pause", "image": f"{IMAGE_REPOSITORY}/pause:{PAUSE_TAG}"}],
+            },
+        }
+        self.kubectl("apply", "-n", "default", "-f", "-", stdin=json.dumps(pod))
+        ask = ("get", "pod", name, "-n", "default", "-o", "jsonpath={.status.phase}")
+        try:
+            wait_for(lambda: self.kubectl(*ask) == "Running" or None, 120.0, lambda: node)
+        finally:
+            gone = ("--grace-period=0", "--force", "--wait=false")
+            self.kubectl("delete", "pod", name, "-n", "default", *gone)
 
     def start(self, phases: Path, *options: str, log: Path, nodes: tuple[str, ...] = ()) -> "Run":
         """Start `stressor run` and wait until it has named its run."""

@@ -67,18 +67,7 @@ class Site:
 
     def kubectl(self, *argv: str, stdin: str | None = None) -> str:
         """The lab's kubectl, as its administrator."""
-        lab = places()
-        program = json.loads((lab.state / "lab.json").read_text())["facts"]["programs"]["kubectl"]
-        done = subprocess.run(
-            (program, "--kubeconfig", str(lab.kubeconfig), *argv),
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        return self.bed.kubectl(*argv, stdin=stdin)
 
     def kubeconfig(self, **changes: str) -> dict[str, Any]:
         """The administrator's kubeconfig, to be changed and used instead."""
@@ -332,8 +321,7 @@ def quota(site: Site) -> None:
 
 
 def apiserver_down(site: Site) -> None:
-    site.undo.callback(site.bed.stressor, "lab", "up")
-    site.undo.callback(site.bed.stressor, "lab", "heal")
+    site.undo.callback(site.bed.heal)
     assert site.bed.stressor("lab", "break", "apiserver", "node2").returncode == 0
 
 

@@ -41,10 +41,8 @@ phases:
 def bed(lab: Bed) -> Iterator[Bed]:
     """The lab; whatever a test broke is healed, and etcd is at rest before the next one."""
     yield lab
-    lab.stressor("lab", "heal")
+    lab.heal()
     lab.stressor("lab", "break", "spindle", "--ms", DEFAULT_SPINDLE_MS)
-    up = lab.stressor("lab", "up", timeout_s=300)
-    assert up.returncode == 0, up.stderr
 
 
 @pytest.fixture
@@ -72,8 +70,7 @@ def launch(bed: Bed, tmp_path: Path) -> Iterator[Callable[..., Run]]:
         return run
 
     yield start
-    bed.stressor("lab", "heal")
-    bed.stressor("lab", "up", timeout_s=300)
+    bed.heal()
     for run in runs:
         run.make_sure()
 
